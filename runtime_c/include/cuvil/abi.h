@@ -1,0 +1,141 @@
+/* What generated code and the runtime agree upon. Generated code imports nothing: all it needs of
+ * the runtime arrives through cuvil_frame::api. Every struct that may grow starts with its size.
+ *
+ * A compiled model is one constant `cuvil_artefact`. JIT objects and linked libraries hold the
+ * same one, so what is tested for one counts for the other.
+ */
+#ifndef CUVIL_ABI_H
+#define CUVIL_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUVIL_ABI_VERSION 1u
+#define CUVIL_ARTEFACT_MAGIC 0x4c495643u /* "CVIL", little endian */
+#define CUVIL_ARENA_ALIGN 64u
+#define CUVIL_MAX_RANK 16u
+
+/* Also the return value of every public function (see cuvil.h). */
+typedef enum cuvil_status {
+  CUVIL_OK = 0,
+  CUVIL_INVALID_ARGUMENT = 1, /* a null pointer, a wrong count, a bad option */
+  CUVIL_DTYPE_MISMATCH = 2,
+  CUVIL_RANK_MISMATCH = 3,
+  CUVIL_SHAPE_MISMATCH = 4, /* a dim differs from the model's, or two uses of one symbol differ */
+  CUVIL_NEED_MEMORY = 5,    /* outputs or context too small: the needed size is written back */
+  CUVIL_OUT_OF_MEMORY = 6,
+  CUVIL_BAD_ARTEFACT = 7, /* magic, version, weights size or build id do not fit */
+  CUVIL_UNSUPPORTED_CPU = 8,
+  CUVIL_INDEX_OUT_OF_RANGE = 9, /* a gather-like operator met an index outside its axis */
+  CUVIL_CANCELLED = 10,
+  CUVIL_TIMED_OUT = 11,
+  CUVIL_INTERNAL = 12,
+  CUVIL_IO_ERROR = 13
+} cuvil_status;
+
+/* Element types: the values of DLPack's (code, bits) would not cover int4 and float8. */
+typedef enum cuvil_dtype {
+  CUVIL_BOOL = 1, CUVIL_I8 = 2, CUVIL_I16 = 3, CUVIL_I32 = 4, CUVIL_I64 = 5,
+  CUVIL_U8 = 6, CUVIL_U16 = 7, CUVIL_U32 = 8, CUVIL_U64 = 9,
+  CUVIL_F16 = 10, CUVIL_BF16 = 11, CUVIL_F32 = 12, CUVIL_F64 = 13
+} cuvil_dtype;
+
+typedef struct cuvil_frame cuvil_frame;
+
+/* A kernel computes tasks [begin, end) of its task space. buffers: one base pointer per buffer
+ * operand, already offset. dims: the frame's dim slots. scratch: private to the calling thread,
+ * cuvil_variant::scratch_bytes long, 64-byte aligned. Returns 0 or a cuvil_status. */
+typedef int32_t (*cuvil_kernel)(void *const *buffers, const int64_t *dims, int64_t begin,
+                                int64_t end, void *scratch);
+
+typedef struct cuvil_runtime_api {
+  uint32_t size;    /* sizeof(cuvil_runtime_api) of the runtime */
+  uint32_t version; /* CUVIL_ABI_VERSION */
+  /* Runs `kernel` over [0, tasks) on the frame's pool; the cut does not depend on the thread
+   * count. Falls back to one inline call. Returns the first non-zero status of a task. */
+  int32_t (*parallel_for)(cuvil_frame *frame, cuvil_kernel kernel, void *const *buffers,
+                          int64_t tasks, int32_t site);
+  /* Host-side buffer of unbounded produced extent, freed at the end of the run. NULL if refused. */
+  void *(*allocate)(cuvil_frame *frame, int64_t bytes);
+  /* Non-zero (a cuvil_status) when the run was cancelled or ran out of time. */
+  int32_t (*poll)(cuvil_frame *frame);
+  /* One row of a profile: called around every launch only when frame->profile is set. */
+  void (*profile_begin)(cuvil_frame *frame, int32_t site);
+  void (*profile_end)(cuvil_frame *frame, int32_t site);
+} cuvil_runtime_api;
+
+/* One run in flight. Generated code reads the first block and writes dims, site. */
+struct cuvil_frame {
+  const cuvil_runtime_api *api;
+  char *arena;         /* CUVIL_ARENA_ALIGN aligned, at least arena_bytes long */
+  const char *weights; /* CUVIL_ARENA_ALIGN aligned */
+  void *const *io;     /* inputs, then outputs: data pointers with byte offsets applied */
+  int64_t *dims;       /* dim slots: symbols, then derived, then produced */
+  void *scratch;       /* of the calling thread */
+  int32_t site;        /* last site launched: names the node in errors (cuvil_artefact::sites) */
+  int32_t parallel;    /* 0: call kernels inline; 1: use api->parallel_for where tasks > 1 */
+  void *profile;       /* not NULL: call profile_begin/end */
+  void *runtime;       /* the runtime's own */
+};
+
+/* A dim of an input or output: >= 0 is the extent itself, < 0 is slot -(dim) - 1. */
+typedef struct cuvil_tensor_info {
+  const char *name;
+  const int64_t *dims;
+  uint8_t dtype; /* cuvil_dtype */
+  uint8_t rank;
+  uint8_t reserved[6];
+} cuvil_tensor_info;
+
+/* Runs the whole model once. */
+typedef int32_t (*cuvil_main)(cuvil_frame *frame);
+/* Fills the derived slots from the symbols; returns non-zero when a constraint fails. */
+typedef int32_t (*cuvil_prepare)(int64_t *dims);
+
+typedef struct cuvil_variant {
+  const char *name;   /* "avx512", "avx2", "baseline": for people and for overrides */
+  uint64_t required;  /* bits of cuvil_artefact::detect that must all be set */
+  cuvil_main main;
+  uint64_t scratch_bytes; /* per thread */
+} cuvil_variant;
+
+typedef struct cuvil_artefact {
+  uint32_t magic, abi_version;
+  const char *name;
+  const char *producer; /* "cuvil 0.1.0" */
+  uint8_t build_id[32]; /* also at the start of an external weights file's header */
+  uint32_t input_count, output_count;
+  const cuvil_tensor_info *inputs, *outputs;
+  uint32_t symbol_count; /* slots [0, symbol_count) are bound from input shapes, by first use */
+  uint32_t dim_count;    /* all slots */
+  const char *const *symbol_names;
+  const int64_t *symbol_bounds; /* pairs (min, max) per symbol */
+  cuvil_prepare prepare;
+  int64_t arena_bytes;     /* >= 0 literal, < 0 slot -(v) - 1 (as dims) */
+  uint64_t weights_bytes;
+  const char *weights;     /* embedded, or NULL: in the file `weights_file` beside the library */
+  const char *weights_file;
+  uint32_t variant_count;  /* best first; the last requires nothing or the artefact refuses */
+  uint32_t site_count;
+  const cuvil_variant *variants;
+  const char *const *sites; /* site -> "kernel\tnode names", for profiles and errors */
+  uint64_t (*detect)(void); /* cpu feature bits as the backend numbers them */
+  const char *const *feature_names; /* bit -> name, NULL terminated: for the error message */
+} cuvil_artefact;
+
+/* Weights file: this header, padding to CUVIL_ARENA_ALIGN, then weights_bytes of data. */
+typedef struct cuvil_weights_header {
+  uint32_t magic, abi_version;
+  uint8_t build_id[32];
+  uint64_t weights_bytes;
+  uint8_t reserved[16];
+} cuvil_weights_header;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

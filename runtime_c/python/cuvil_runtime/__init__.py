@@ -1,0 +1,1 @@
+"""Loads and runs Cuvil artefacts; needs numpy only."""
