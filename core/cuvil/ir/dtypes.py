@@ -1,0 +1,131 @@
+"""Element types: the one table that every level of the compiler and the ABI share.
+
+Adding a type is one row of `DTYPES`. Sub-byte and float8 types and strings get rows of their own
+once something computes with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["DTYPES", "DType", "by_abi", "dtype", "from_numpy", "from_onnx"]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """One element type.
+
+    `numpy` is the dtype of its values in the reference interpreter and in memory, `size` is in
+    bytes, `kind` is one of 'bool', 'int', 'uint', 'float', `abi` is the value of `cuvil_dtype`
+    in `cuvil/abi.h`, `onnx` the value of `TensorProto.DataType`. Two records are equal exactly
+    when their names are.
+    """
+
+    name: str
+    numpy: np.dtype = field(compare=False)
+    size: int = field(compare=False)
+    kind: str = field(compare=False)
+    abi: int = field(compare=False)
+    onnx: int = field(compare=False)
+
+    @property
+    def bits(self) -> int:
+        """Width in memory, in bits (8 for bool)."""
+        return 8 * self.size
+
+    @property
+    def is_float(self) -> bool:
+        """True for f16, bf16, f32 and f64."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_signed(self) -> bool:
+        """True for signed integers and floats."""
+        return self.kind in ("int", "float")
+
+    @property
+    def compute(self) -> DType:
+        """The type arithmetic is done in: f32 for f16 and bf16, else the type itself."""
+        return _BY_NAME["f32"] if self.name in ("f16", "bf16") else self
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"dtype({self.name!r})"
+
+
+def _row(name: str, np_type: object, kind: str, abi: int, onnx: int) -> DType:
+    numpy_dtype = np.dtype(np_type)  # type: ignore[call-overload]
+    return DType(name, numpy_dtype, numpy_dtype.itemsize, kind, abi, onnx)
+
+
+DTYPES: tuple[DType, ...] = (
+    _row("bool", np.bool_, "bool", 1, 9),
+    _row("i8", np.int8, "int", 2, 3),
+    _row("i16", np.int16, "int", 3, 5),
+    _row("i32", np.int32, "int", 4, 6),
+    _row("i64", np.int64, "int", 5, 7),
+    _row("u8", np.uint8, "uint", 6, 2),
+    _row("u16", np.uint16, "uint", 7, 4),
+    _row("u32", np.uint32, "uint", 8, 12),
+    _row("u64", np.uint64, "uint", 9, 13),
+    _row("f16", np.float16, "float", 10, 10),
+    _row("bf16", ml_dtypes.bfloat16, "float", 11, 16),
+    _row("f32", np.float32, "float", 12, 1),
+    _row("f64", np.float64, "float", 13, 11),
+)
+
+_BY_NAME = {row.name: row for row in DTYPES}
+_BY_NUMPY = {row.numpy: row for row in DTYPES}
+_BY_ONNX = {row.onnx: row for row in DTYPES}
+_BY_ABI = {row.abi: row for row in DTYPES}
+
+
+def dtype(name: str | DType) -> DType:
+    """The record called `name` ('f32', 'bool', ...); a record is returned as it is.
+
+    Raises KeyError naming the known types for any other name.
+    """
+    if isinstance(name, DType):
+        return name
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise KeyError(f"unknown element type {name!r}; known: {', '.join(_BY_NAME)}") from None
+
+
+def from_numpy(value: object) -> DType:
+    """The record of a numpy dtype, or of anything `np.dtype` accepts, in either byte order.
+
+    Raises KeyError for a dtype without a record (strings, objects, complex numbers ...).
+    """
+    numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
+    found = _BY_NUMPY.get(numpy_dtype) or _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
+    if found is None:
+        raise KeyError(f"no element type for numpy dtype {numpy_dtype}")
+    return found
+
+
+def from_onnx(code: int) -> DType:
+    """The record of an ONNX `TensorProto.DataType` value; KeyError when there is none."""
+    try:
+        return _BY_ONNX[code]
+    except KeyError:
+        raise KeyError(f"no element type for ONNX data type {code}") from None
+
+
+def by_abi(code: int) -> DType:
+    """The record of a `cuvil_dtype` value of the C ABI; KeyError when there is none."""
+    try:
+        return _BY_ABI[code]
+    except KeyError:
+        raise KeyError(f"no element type for cuvil_dtype {code}") from None
