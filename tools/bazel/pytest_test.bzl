@@ -1,0 +1,50 @@
+"""pytest under Bazel: one target for one test file."""
+
+load("@rules_python//python:defs.bzl", "py_test")
+
+_MAIN = "//tools/bazel:pytest_main.py"
+
+def pytest_test(name, srcs, size = "medium", args = [], data = [], deps = [], support = [], **kwargs):
+    """Runs pytest on `srcs`.
+
+    Args:
+      name: of the target.
+      srcs: the test files, in this package.
+      size: of the test; medium is 5 minutes at most.
+      args: more arguments for pytest.
+      data: files that the tests read.
+      deps: py_library targets; a test sees these and nothing else of the repository.
+      support: Python files that are imported but hold no test (conftest.py, helpers).
+      **kwargs: shard_count, tags, timeout, flaky and the like, for py_test.
+    """
+    py_test(
+        name = name,
+        size = size,
+        srcs = [_MAIN] + srcs + support,
+        args = ["-c", "pytest.ini"] + args + ["%s/%s" % (native.package_name(), src) for src in srcs],
+        data = data + ["//:pytest.ini"],
+        main = _MAIN,
+        deps = deps + ["@cuvil_py//:site"],
+        **kwargs
+    )
+
+def pytest_suite(srcs, shards = {}, **kwargs):
+    """One pytest_test for each file of `srcs`, named after it.
+
+    A file named test_slow_*.py is tagged "slow": `make ci` runs it, `make test` does not.
+
+    Args:
+      srcs: test files, usually a glob.
+      shards: file -> number of processes that share its tests.
+      **kwargs: for pytest_test.
+    """
+    for src in srcs:
+        slow = src.split("/")[-1].startswith("test_slow_")
+        pytest_test(
+            name = src[:-len(".py")].replace("/", "_"),
+            size = "large" if slow else "medium",
+            srcs = [src],
+            shard_count = shards.get(src),
+            tags = ["slow"] if slow else [],
+            **kwargs
+        )
