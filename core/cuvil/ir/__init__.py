@@ -1,0 +1,1 @@
+"""The IR: dimensions, types, records of primitives, the `cuvil`, `nest` and `host` dialects."""

@@ -1,0 +1,150 @@
+"""The `host` dialect: the program around the kernels.
+
+Buffers are SSA values of `!nest.buffer`; where they lie is planned (offsets into the arena or the
+weights). Dim expressions are evaluated into slots before a run; symbols that only the run finds
+(loop counters, produced extents) are bound by `host.for` and `host.bind`, and expressions of them
+are evaluated where they are used.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint
+from xdsl.ir import Dialect
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import IsTerminator, NoTerminator
+
+from cuvil.ir.types import BufferType, DimsAttr
+
+
+@irdl_op_definition
+class ProgramOp(IRDLOperation):
+    """The whole model: one block, no arguments. arena_bytes: the one arena's extent."""
+
+    name = "host.program"
+    sym_name = prop_def(SymbolNameConstraint())
+    arena_bytes = prop_def(DimsAttr)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+
+@irdl_op_definition
+class ArgumentOp(IRDLOperation):
+    """An input (index < inputs) or output tensor of the caller's."""
+
+    name = "host.argument"
+    index = prop_def(IntegerAttr)
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
+class WeightOp(IRDLOperation):
+    """A constant at a byte offset of the weights. key: its content hash in the pool."""
+
+    name = "host.weight"
+    key = prop_def(StringAttr)
+    offset = prop_def(IntegerAttr)
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """A planned buffer: byte offset into the arena of a memory space."""
+
+    name = "host.alloc"
+    offset = prop_def(DimsAttr)
+    bytes = prop_def(DimsAttr)
+    space = prop_def(StringAttr)
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """A buffer that starts `offset` bytes into another."""
+
+    name = "host.view"
+    offset = prop_def(DimsAttr)
+    source = operand_def(BufferType)
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Runs a kernel over its tasks. site: row of the artefact's table of node names."""
+
+    name = "host.launch"
+    kernel = prop_def(StringAttr)
+    tasks = prop_def(DimsAttr)
+    site = prop_def(IntegerAttr)
+    queue = prop_def(StringAttr)
+    buffers = var_operand_def(BufferType)
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """Copies bytes; buffers may lie in different memory spaces."""
+
+    name = "host.copy"
+    bytes = prop_def(DimsAttr)
+    source = operand_def(BufferType)
+    target = operand_def(BufferType)
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """Runs a region by a bool element in host memory; regions write their results to buffers."""
+
+    name = "host.if"
+    cond = operand_def(BufferType)
+    then = region_def("single_block")
+    orelse = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """Runs the region with `symbol` bound to 0 .. trip - 1. Ends early when the bool element of
+    `cond` (no operand: never) is false after an iteration."""
+
+    name = "host.for"
+    symbol = prop_def(StringAttr)
+    trip = prop_def(DimsAttr)
+    cond = var_operand_def(BufferType)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+
+@irdl_op_definition
+class BindOp(IRDLOperation):
+    """Binds a symbol to the i64 element of a buffer: an extent that the run has found.
+
+    Outside [least, greatest] the run fails with CUVIL_SHAPE_MISMATCH."""
+
+    name = "host.bind"
+    symbol = prop_def(StringAttr)
+    least = prop_def(IntegerAttr)
+    greatest = prop_def(IntegerAttr)
+    source = operand_def(BufferType)
+
+
+@irdl_op_definition
+class HostReturnOp(IRDLOperation):
+    """Ends the program or a region."""
+
+    name = "host.return"
+    traits = traits_def(IsTerminator())
+
+
+OPS = [
+    ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, IfOp, ForOp, BindOp,
+    HostReturnOp,
+]  # fmt: skip
+HOST = Dialect("host", list(OPS), [])
