@@ -235,7 +235,7 @@ def substitute(dim: Dim, env: Mapping[str, Dim]) -> Dim:
 
 
 def _rebuild(dim: Dim, leaf: Callable[[str], Dim]) -> Dim:
-    return fold(
+    rebuilt: Dim = fold(
         dim,
         const=_identity,
         symbol=leaf,
@@ -246,6 +246,7 @@ def _rebuild(dim: Dim, leaf: Callable[[str], Dim]) -> Dim:
         minimum=lambda a, b: dim_min(a, b),
         maximum=lambda a, b: dim_max(a, b),
     )
+    return rebuilt
 
 
 def _identity(value: int) -> Dim:
