@@ -128,7 +128,6 @@ class ForOp(IRDLOperation):
     carried = var_operand_def()
     results_ = var_result_def()
     body = region_def("single_block")
-    irdl_options = ()
     traits = traits_def(NoTerminator())
 
 

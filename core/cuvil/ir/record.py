@@ -114,7 +114,6 @@ def _define(record: Primitive) -> type[Operation]:
         "name": f"cuvil.{record.name}",
         "operands_": var_operand_def(AnyAttr()),
         "results_": var_result_def(AnyAttr()),
-        "record": record,
         "verify_": _verify,
         "__module__": __name__,
         "__annotations__": {},
@@ -128,6 +127,7 @@ def _define(record: Primitive) -> type[Operation]:
         namespace[f"attr_{name}"] = define(AnyAttr(), prop_name=name)
     title = "".join(part.title() for part in record.name.split("_"))
     cls = irdl_op_definition(type(f"{title}Op", (IRDLOperation,), namespace))
+    cls.record = record  # type: ignore[attr-defined]
     _BY_NAME[record.name] = cls
     return cls
 
