@@ -9,6 +9,7 @@ from tools.models.case import Feed, ModelCase, Shape, Tolerance, ZooError
 from tools.models.sources import Exported, Light, Packaged, Source
 
 BERT_VOCABULARY = 30522
+FP32 = Tolerance()
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Row:
     source: Source
     feeds: tuple[Feed, ...]
     representative: bool = False
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = FP32
 
 
 def names() -> list[str]:
