@@ -73,7 +73,9 @@ struct cuvil_frame {
   const cuvil_runtime_api *api;
   char *arena;         /* CUVIL_ARENA_ALIGN aligned, at least arena_bytes long */
   const char *weights; /* CUVIL_ARENA_ALIGN aligned */
-  void *const *io;     /* inputs, then outputs: data pointers with byte offsets applied */
+  /* Inputs, then outputs: data pointers with byte offsets applied, aligned to their elements. An
+   * output of unbounded extent is NULL: main stores a buffer from api->allocate there. */
+  void *const *io;
   int64_t *dims;       /* dim slots: symbols, then derived, then produced */
   void *scratch;       /* of the calling thread */
   int32_t site;        /* last site launched: names the node in errors (cuvil_artefact::sites) */
@@ -93,7 +95,8 @@ typedef struct cuvil_tensor_info {
 
 /* Runs the whole model once. */
 typedef int32_t (*cuvil_main)(cuvil_frame *frame);
-/* Fills the derived slots from the symbols; returns non-zero when a constraint fails. */
+/* Fills the derived slots from the symbols, and each produced slot with its upper bound, or -1 where
+ * there is none; returns non-zero when a constraint fails. */
 typedef int32_t (*cuvil_prepare)(int64_t *dims);
 
 typedef struct cuvil_variant {
@@ -134,6 +137,11 @@ typedef struct cuvil_weights_header {
   uint64_t weights_bytes;
   uint8_t reserved[16];
 } cuvil_weights_header;
+
+/* Libraries and objects name their artefact in section .note.cuvil: an ELF note with this name and
+ * type, whose descriptor is the NUL-terminated symbol of the cuvil_artefact. */
+#define CUVIL_NOTE_NAME "Cuvil"
+#define CUVIL_NOTE_ENTRY 1u
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,105 @@
+#include "text.h"
+
+#include <stdint.h>
+
+#include "cuvil/cuvil.h"
+
+typedef struct writer {
+  char *at, *end; /* end: the last byte, kept for the closing zero */
+} writer;
+
+static void put(writer* w, char c) {
+  if (w->at < w->end) *w->at++ = c;
+}
+
+static void put_string(writer* w, const char* text) {
+  for (text = text ? text : "?"; *text; text++) put(w, *text);
+}
+
+static void put_integer(writer* w, int64_t value) {
+  char digits[20];
+  int count = 0;
+  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  if (value < 0) put(w, '-');
+  do {
+    digits[count++] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest);
+  while (count) put(w, digits[--count]);
+}
+
+void cuvil_format_list(char* out, size_t room, const char* format, va_list arguments) {
+  if (!out || !room) return;
+  writer w = {out, out + room - 1};
+  for (; *format; format++) {
+    if (*format != '%') {
+      put(&w, *format);
+    } else if (*++format == 's') {
+      put_string(&w, va_arg(arguments, const char*));
+    } else {
+      put_integer(&w, va_arg(arguments, int64_t));
+    }
+  }
+  *w.at = 0;
+}
+
+void cuvil_format(char* out, size_t room, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  cuvil_format_list(out, room, format, arguments);
+  va_end(arguments);
+}
+
+const char* cuvil_status_text(cuvil_status status) {
+  switch (status) {
+    case CUVIL_OK:
+      return "ok";
+    case CUVIL_INVALID_ARGUMENT:
+      return "invalid argument";
+    case CUVIL_DTYPE_MISMATCH:
+      return "element type mismatch";
+    case CUVIL_RANK_MISMATCH:
+      return "rank mismatch";
+    case CUVIL_SHAPE_MISMATCH:
+      return "shape mismatch";
+    case CUVIL_NEED_MEMORY:
+      return "more memory needed";
+    case CUVIL_OUT_OF_MEMORY:
+      return "out of memory";
+    case CUVIL_BAD_ARTEFACT:
+      return "bad artefact";
+    case CUVIL_UNSUPPORTED_CPU:
+      return "unsupported cpu";
+    case CUVIL_INDEX_OUT_OF_RANGE:
+      return "index out of range";
+    case CUVIL_CANCELLED:
+      return "cancelled";
+    case CUVIL_TIMED_OUT:
+      return "time limit exceeded";
+    case CUVIL_INTERNAL:
+      return "internal error";
+    case CUVIL_IO_ERROR:
+      return "input/output error";
+  }
+  return "unknown status";
+}
+
+typedef struct dtype_fact {
+  const char* name;
+  uint8_t size;
+} dtype_fact;
+
+static const dtype_fact dtypes[] = {
+    [CUVIL_BOOL] = {"bool", 1},   [CUVIL_I8] = {"int8", 1},       [CUVIL_I16] = {"int16", 2},
+    [CUVIL_I32] = {"int32", 4},   [CUVIL_I64] = {"int64", 8},     [CUVIL_U8] = {"uint8", 1},
+    [CUVIL_U16] = {"uint16", 2},  [CUVIL_U32] = {"uint32", 4},    [CUVIL_U64] = {"uint64", 8},
+    [CUVIL_F16] = {"float16", 2}, [CUVIL_BF16] = {"bfloat16", 2}, [CUVIL_F32] = {"float32", 4},
+    [CUVIL_F64] = {"float64", 8},
+};
+enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
+
+const char* cuvil_dtype_name(uint8_t dtype) {
+  return dtype < DTYPE_COUNT && dtypes[dtype].name ? dtypes[dtype].name : "?";
+}
+
+uint32_t cuvil_dtype_size(uint8_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].size : 0; }
