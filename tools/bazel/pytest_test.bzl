@@ -24,27 +24,32 @@ def pytest_test(name, srcs, size = "medium", args = [], data = [], deps = [], su
         args = ["-c", "pytest.ini"] + args + ["%s/%s" % (native.package_name(), src) for src in srcs],
         data = data + ["//:pytest.ini"],
         main = _MAIN,
-        deps = deps + ["@cuvil_py//:site"],
+        deps = deps,
         **kwargs
     )
 
-def pytest_suite(srcs, shards = {}, **kwargs):
+def pytest_suite(srcs, deps = [], shards = {}, tags = [], **kwargs):
     """One pytest_test for each file of `srcs`, named after it.
 
     A file named test_slow_*.py is tagged "slow": `make ci` runs it, `make test` does not.
+    Only such a file may use torch and what else is not in the two lock files.
 
     Args:
       srcs: test files, usually a glob.
+      deps: py_library targets for all of them.
+      tags: for all of them.
       shards: file -> number of processes that share its tests.
       **kwargs: for pytest_test.
     """
     for src in srcs:
         slow = src.split("/")[-1].startswith("test_slow_")
+        site = "@cuvil_py//:site_all" if slow else "@cuvil_py//:site"
         pytest_test(
             name = src[:-len(".py")].replace("/", "_"),
             size = "large" if slow else "medium",
             srcs = [src],
+            deps = deps + [site],
             shard_count = shards.get(src),
-            tags = ["slow"] if slow else [],
+            tags = tags + (["slow"] if slow else []),
             **kwargs
         )

@@ -1,21 +1,29 @@
 """The project's virtual environment as a Bazel repository.
 
-`@cuvil_py//:toolchain` runs its interpreter, `:site` is what a target depends on to be run again
-when an installed package changes, `:headers` are those of Python and pybind11.
+`@cuvil_py//:toolchain` runs its interpreter, `:headers` are those of Python and pybind11. A target
+that depends on `:site` runs again when a package of the lock files changes its version;
+`:site_all` stands for every installed package, for the tests that use torch and other peers.
 """
 
-# Prints the include folder, pybind11's or an empty line, and "name==version ..." of what is
-# installed. An editable install would let a test find sources outside its dependencies and pass
-# from the cache after they broke, so it is refused.
+# Arguments: the lock files. Prints the include folder, pybind11's or an empty line, then
+# "name==version ..." of the locked packages and of all. An editable install would let a test find
+# sources outside its dependencies and pass from the cache after they broke, so it is refused.
 _PROBE = """
-import importlib.metadata, sys, sysconfig
+import importlib.metadata, pathlib, re, sys, sysconfig
+
+def normal(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+locked = set()
+for lock in sys.argv[1:]:
+    locked |= {normal(n) for n in re.findall("(?m)^([^#=]+)==", pathlib.Path(lock).read_text())}
+versions = {}
 folders = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-versions = []
 for dist in importlib.metadata.distributions(path=folders):
-    name = dist.metadata["Name"]
+    name = normal(dist.metadata["Name"])
     if '"editable": true' in (dist.read_text("direct_url.json") or ""):
         sys.exit(f"{name} is an editable install: run pip uninstall {name}, then make setup")
-    versions.append(f"{name}=={dist.version}")
+    versions[name] = f"{name}=={dist.version}"
 try:
     import pybind11
     pybind = pybind11.get_include()
@@ -23,7 +31,8 @@ except ImportError:
     pybind = ""
 print(sysconfig.get_path("include"))
 print(pybind)
-print(*sorted(set(versions)))
+print(*sorted(version for name, version in versions.items() if name in locked))
+print(*sorted(versions.values()))
 """
 
 _BUILD = """
@@ -55,6 +64,11 @@ py_library(
     data = ["site.txt"],
 )
 
+py_library(
+    name = "site_all",
+    data = ["site_all.txt"],
+)
+
 cc_library(
     name = "headers",
     hdrs = glob(["include/**"]),
@@ -70,21 +84,24 @@ def _python_of(rctx):
     return str(root.get_child(".venv").get_child("bin").get_child("python"))
 
 def _python_env_impl(rctx):
-    rctx.read(rctx.attr.lock)  # a changed lock file runs this again
+    locks = [str(rctx.path(lock)) for lock in rctx.attr.locks]
+    for lock in rctx.attr.locks:
+        rctx.read(lock)  # a changed lock file runs this again
     python = _python_of(rctx)
-    out = rctx.execute([python, "-I", "-c", _PROBE])
+    out = rctx.execute([python, "-I", "-c", _PROBE] + locks)
     if out.return_code:
         fail("cannot use the Python '%s': %s\nRun `make setup`, or set CUVIL_PYTHON." % (python, out.stderr))
-    include, pybind, versions = out.stdout.split("\n")[:3]
+    include, pybind, locked, installed = out.stdout.split("\n")[:4]
     rctx.symlink(include, "include/python")
     if pybind:
         rctx.symlink(pybind, "include/pybind11")
-    rctx.file("site.txt", python + "\n" + versions.replace(" ", "\n") + "\n")
+    for name, versions in [("site.txt", locked), ("site_all.txt", installed)]:
+        rctx.file(name, "\n".join([python] + versions.split(" ")) + "\n")
     rctx.file("BUILD.bazel", _BUILD.format(python = python))
 
 python_env = repository_rule(
     implementation = _python_env_impl,
-    attrs = {"lock": attr.label(allow_single_file = True)},
+    attrs = {"locks": attr.label_list(allow_files = True)},
     configure = True,
     environ = ["CUVIL_PYTHON"],
     local = True,

@@ -1,0 +1,72 @@
+# Two commands do everything: `make demo` and `make test`. `make help` lists the rest.
+SHELL := bash
+PYTHON_ENV := .venv/bin/python
+RUN_TESTS := tools/bazel/run_tests
+C_FILES = $(shell git ls-files '*.c' '*.h' '*.cpp')
+
+.NOTPARALLEL:
+.PHONY: help setup setup-torch setup-bench demo test test-all test-asan test-ubsan test-tsan ci lint \
+  format wheels check-wheels conformance bench fuzz clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+setup:  ## system packages, .venv, the runtime's extension and bitcode
+	tools/setup
+
+setup-torch:
+	tools/setup torch
+
+setup-bench:
+	tools/setup torch bench
+
+demo: setup  ## compile a real model, check it, time it, call it from Python and C
+	$(PYTHON_ENV) tools/demo.py
+
+test: setup  ## the fast tests, under 10 minutes
+	$(RUN_TESTS) tests //... --build_tests_only --test_tag_filters=-slow
+
+ci: lint test-all test-asan test-ubsan test-tsan check-wheels  ## everything: lint, all tests, sanitizers, wheels
+
+test-all: setup-torch
+	$(RUN_TESTS) tests //...
+
+test-asan test-ubsan test-tsan: test-%: setup
+	$(RUN_TESTS) $* //... --config=$*
+
+lint: setup  ## ruff, mypy, clang-format
+	$(PYTHON_ENV) -m ruff check .
+	$(PYTHON_ENV) -m ruff format --check .
+	$(PYTHON_ENV) -m mypy
+	$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
+
+format: setup  ## rewrite the sources in the house's format
+	$(PYTHON_ENV) -m ruff check --fix .
+	$(PYTHON_ENV) -m ruff format .
+	$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES))
+
+wheels: setup  ## the wheels of all distributions, into dist/
+	tools/bazelw build $$(tools/bazelw query 'kind("^wheel rule$$", //...)' 2>/dev/null)
+	rm -rf dist && mkdir dist
+	cp $$(find .bazel/bin/ -path '*/wheel/*.whl') dist/
+	chmod u+w dist/*.whl && ls -l dist
+
+check-wheels: wheels
+	mkdir -p build
+	$(PYTHON_ENV) -m pytest -c pytest.ini -q --junitxml=build/wheels.xml tests/wheels; status=$$?; \
+	  $(PYTHON_ENV) tools/bazel/count_tests.py xml build/test-counts wheels build/wheels.xml; exit $$status
+
+conformance: setup  ## the score in ONNX's own test suite
+	$(PYTHON_ENV) -m tools.conformance
+
+bench: setup-bench  ## speed beside the installed peers
+	$(PYTHON_ENV) -m tools.bench
+
+fuzz: setup  ## mutated models and artefacts: an error or an answer, never a crash
+	$(PYTHON_ENV) -m tools.fuzz
+
+clean:  ## remove what was built, keep .venv
+	-tools/bazelw clean
+	rm -rf build dist .bazel .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find core backends runtime_c tools tests \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
+	find backends runtime_c \( -name '*.so' -o -name '*.bc' \) -delete

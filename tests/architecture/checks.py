@@ -1,0 +1,162 @@
+"""The rules of the house. Each check takes the root of a tree and names the offenders."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from architecture.source import File, Import, code, files
+
+CORE = "core/cuvil"
+EXEMPT_FROM_NAMES = f"{CORE}/data/backends.json"
+PACKAGES = ("core/cuvil", "backends", "runtime_c/python/cuvil_runtime")
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+P90_FUNCTION_LINES = 25
+
+# Imports go from a later row to the same or an earlier one.
+LAYERS = (
+    ("errors", "data"),
+    ("ir",),
+    ("ops",),
+    ("rewrite", "rules"),
+    ("plan",),
+    ("codegen",),
+    ("pipeline",),
+    ("frontends", "engine", "cli"),
+)
+RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+TOP = len(LAYERS) - 1
+
+# Folders that may import a library; where a library has no row, everybody may.
+LIBRARY_USERS = {
+    "xdsl": (f"{CORE}/ir/", f"{CORE}/rewrite/"),
+    "llvmlite": (f"{CORE}/codegen/", "backends/"),
+}
+
+_BACKEND_WORDS = (
+    r"cuvil_backend_\w+|x86(?:_64)?|x64|amd64|i[36]86|avx\w*|sse\d?|vnni|amx|znver\d?|intel"
+    r"|aarch64|arm64|armv\d\w*|cortex\w*|neon|sve\d?|riscv\d*|rvv|nvptx\d*|cuda|rocm|amdgpu|gfx\d+"
+)
+BACKEND_NAME = re.compile(rf"(?<![A-Za-z])(?:{_BACKEND_WORDS})(?![A-Za-z])", re.IGNORECASE)
+
+
+def layer_of(module: str) -> str | None:
+    """The second part of a module of core: "cuvil.ir.dims" -> "ir". None for another package."""
+    parts = module.split(".")
+    if parts[0] != "cuvil":
+        return None
+    return parts[1] if len(parts) > 1 else ""
+
+
+def module_of(path: str) -> str:
+    """The module name of a file in core."""
+    return path.removeprefix("core/").removesuffix(".py").replace("/", ".")
+
+
+def wrong_imports(root: Path) -> list[str]:
+    """Imports in core that go to a later layer."""
+    found = []
+    for file in code(root, CORE, {".py"}):
+        mine = RANKS.get(layer_of(module_of(file.path)) or "", TOP)
+        for item in file.imports:
+            theirs = layer_of(item.module)
+            if theirs is not None and RANKS.get(theirs, TOP) > mine:
+                found.append(f"{file.path}:{item.line} imports {item.module}")
+    return found
+
+
+def named_backends(root: Path) -> list[str]:
+    """Names of backends, architectures and their extensions in core, comments included."""
+    found = []
+    for file in files(root, CORE):
+        if file.path == EXEMPT_FROM_NAMES or file.path.endswith((".so", ".pyc")):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            found += [f"{file.path}:{number} says {word}" for word in BACKEND_NAME.findall(line)]
+    return found
+
+
+def long_files(root: Path) -> list[str]:
+    """Code files over the limit, tests included."""
+    sizes = [(file.path, len(file.lines)) for file in code(root)]
+    return [f"{path} has {size} lines" for path, size in sizes if size > MAX_FILE_LINES]
+
+
+def long_functions(root: Path) -> list[str]:
+    """Functions over the limit, tests included."""
+    return [
+        f"{file.path}:{item.line} {item.name} has {item.lines} lines"
+        for file in code(root)
+        for item in file.functions
+        if item.lines > MAX_FUNCTION_LINES
+    ]
+
+
+def wide_packages(root: Path) -> list[str]:
+    """Packages whose 90th percentile of function length is over the limit, with the longest."""
+    found = []
+    for package in PACKAGES:
+        functions = [
+            (item.lines, f"{file.path}:{item.name}")
+            for file in code(root, package, {".py"})
+            if "/tests/" not in file.path
+            for item in file.functions
+        ]
+        functions.sort()
+        p90 = functions[(len(functions) * 9) // 10][0] if functions else 0
+        if p90 > P90_FUNCTION_LINES:
+            worst = ", ".join(name for _, name in functions[-5:])
+            found.append(f"{package}: p90 is {p90} lines; longest: {worst}")
+    return found
+
+
+def local_imports(root: Path) -> list[str]:
+    """Imports inside functions of core, but for `__getattr__` and the commands in cli/."""
+
+    def allowed(file: File, item: Import) -> bool:
+        return item.function in (None, "__getattr__") or file.path.startswith(f"{CORE}/cli/")
+
+    return [
+        f"{file.path}:{item.line} imports {item.module} in {item.function}"
+        for file in code(root, CORE, {".py"})
+        for item in file.imports
+        if not allowed(file, item)
+    ]
+
+
+def foreign_libraries(root: Path) -> list[str]:
+    """Imports of a library outside the folders that may know it."""
+    return [
+        f"{file.path}:{item.line} imports {item.module}"
+        for package in PACKAGES
+        for file in code(root, package, {".py"})
+        if "/tests/" not in file.path
+        for item in file.imports
+        for library, users in LIBRARY_USERS.items()
+        if item.module.split(".")[0] == library and not file.path.startswith(users)
+    ]
+
+
+def hand_registered(root: Path) -> list[str]:
+    """Imports of one rule or ONNX record by name: the package walk finds them, nothing else may.
+
+    Modules whose names start with an underscore are helpers, and a record may use its neighbours'.
+    """
+    pattern = re.compile(r"cuvil\.(rules\.\w+|ops\.onnx)\.([a-z]\w*)")
+    found = []
+    for file in code(root, CORE, {".py"}):
+        for item in file.imports:
+            match = pattern.match(item.module)
+            if match and not file.path.startswith(f"core/cuvil/{match[1].replace('.', '/')}/"):
+                found.append(f"{file.path}:{item.line} imports {item.module}")
+    return found
+
+
+def repeated_names(root: Path) -> list[str]:
+    """Test files that share a name: a report that says `test_x.py` must mean one file."""
+    tests = [file.path for file in code(root, suffixes={".py"}) if "/test_" in file.path]
+    counts = Counter(path.split("/")[-1] for path in tests)
+    return [path for path in tests if counts[path.split("/")[-1]] > 1]
