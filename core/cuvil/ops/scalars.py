@@ -1,0 +1,254 @@
+"""The one table of element-wise scalar functions.
+
+A row says what a function means (numpy), which element types it takes, what it returns and how
+close compiled code must come. Named activations carry an `expansion`, a composition of other
+rows, from which their meaning and their code both follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from cuvil.ir.dtypes import DTYPES, DType, from_numpy
+from cuvil.ir.dtypes import dtype as dtype_of
+from cuvil.ops import scalar_expansions as expand
+from cuvil.ops import scalar_meaning as meaning
+from cuvil.ops.scalar_erf import erf
+
+__all__ = ["SCALARS", "Scalar", "evaluate", "scalar"]
+
+FLOATS = tuple(t.name for t in DTYPES if t.is_float)
+INTS = tuple(t.name for t in DTYPES if t.is_integer)
+SIGNED = tuple(t.name for t in DTYPES if t.is_signed)
+NUMBERS = INTS + FLOATS
+BOOL = ("bool",)
+ALL = BOOL + NUMBERS
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One scalar function.
+
+    `dtypes` are the operand types it takes: all operands have one type, but for the first of a
+    `conditional` row, which is bool. `result` is 'same' (the operand type), 'bool', or the name
+    of the attribute that holds the result type. `attrs` maps attribute names to defaults (None:
+    required). Compiled code differs from `numpy` by at most `ulp` units in the last place of the
+    result (`ulp64` for f64; f16 and bf16 round once more, so one unit is added) plus `slack`
+    times epsilon times max(1, |operands|), where an inner sum may cancel. 0 and 0 is exact.
+    `wide` rows are evaluated in float64 and rounded, so that the reference is the accurate one.
+    """
+
+    name: str
+    arity: int
+    dtypes: tuple[str, ...]
+    numpy: Callable[..., Any] | None = None
+    result: str = "same"
+    ulp: float = 0.0
+    ulp64: float = 0.0
+    slack: float = 0.0
+    commutative: bool = False
+    conditional: bool = False
+    wide: bool = False
+    attrs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    expansion: Callable[..., Any] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """True when compiled code returns the very bits of the meaning (any NaN, either zero)."""
+        return self.ulp == 0 and self.slack == 0
+
+    def operand_dtypes(self, dtype: str | DType) -> tuple[DType, ...]:
+        """The types of the operands when the row is applied at `dtype`."""
+        one = dtype_of(dtype)
+        same = (one,) * self.arity
+        return (dtype_of("bool"), *same[1:]) if self.conditional else same
+
+    def result_dtype(self, dtype: str | DType, attrs: Mapping[str, Any] | None = None) -> DType:
+        """The result type when the row is applied at `dtype`; KeyError for a missing attribute."""
+        if self.result == "same":
+            return dtype_of(dtype)
+        return dtype_of("bool" if self.result == "bool" else self.attributes(attrs)[self.result])
+
+    def supports(self, dtype: str | DType) -> bool:
+        """Whether operands may have type `dtype`."""
+        return dtype_of(dtype).name in self.dtypes
+
+    def attributes(self, attrs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`attrs` with defaults filled in; KeyError for an unknown or a missing attribute."""
+        given = dict(attrs or {})
+        if unknown := given.keys() - self.attrs.keys():
+            raise KeyError(f"scalar {self.name} has no attribute {', '.join(sorted(unknown))}")
+        merged = {**self.attrs, **given}
+        if missing := [name for name, value in merged.items() if value is None]:
+            raise KeyError(f"scalar {self.name} needs attribute {', '.join(missing)}")
+        return merged
+
+
+def _exact(name: str, arity: int, dtypes: tuple[str, ...], numpy: Any, **more: Any) -> Scalar:
+    return Scalar(name, arity, dtypes, numpy, **more)
+
+
+def _math(name: str, numpy: Any, ulp: float, ulp64: float = 4.0, **more: Any) -> Scalar:
+    return Scalar(name, 1, FLOATS, numpy, ulp=ulp, ulp64=ulp64, wide=True, **more)
+
+
+def _compare(name: str, dtypes: tuple[str, ...], numpy: Any, **more: Any) -> Scalar:
+    return Scalar(name, 2, dtypes, numpy, result="bool", **more)
+
+
+def _activation(name: str, ulp: float, slack: float, **attrs: float) -> Scalar:
+    return Scalar(
+        name,
+        1,
+        SIGNED if name == "relu" else FLOATS,
+        ulp=ulp,
+        ulp64=ulp,
+        slack=slack,
+        wide=True,
+        attrs=MappingProxyType(attrs),
+        expansion=getattr(expand, name),
+    )
+
+
+_ROWS: tuple[Scalar, ...] = (
+    _exact("identity", 1, ALL, np.asarray),
+    _exact("add", 2, NUMBERS, np.add, commutative=True),
+    _exact("sub", 2, NUMBERS, np.subtract),
+    _exact("mul", 2, NUMBERS, np.multiply, commutative=True),
+    _exact("div", 2, NUMBERS, meaning.div),
+    _exact("mod", 2, NUMBERS, meaning.mod),
+    _exact("fmod", 2, NUMBERS, meaning.fmod),
+    Scalar("pow", 2, NUMBERS, meaning.power, ulp=1.0, ulp64=8.0, wide=True),
+    _exact("min", 2, NUMBERS, np.minimum, commutative=True),
+    _exact("max", 2, NUMBERS, np.maximum, commutative=True),
+    _exact("neg", 1, NUMBERS, np.negative),
+    _exact("abs", 1, NUMBERS, np.abs),
+    _exact("sign", 1, NUMBERS, np.sign),
+    _exact("floor", 1, FLOATS, np.floor),
+    _exact("ceil", 1, FLOATS, np.ceil),
+    _exact("round", 1, FLOATS, np.rint),
+    _exact("trunc", 1, FLOATS, np.trunc),
+    _exact("sqrt", 1, FLOATS, np.sqrt),
+    _exact("reciprocal", 1, FLOATS, lambda x: np.true_divide(x.dtype.type(1), x)),
+    _math("rsqrt", meaning.rsqrt, 1.5, 1.5),
+    _math("exp", np.exp, 1.5),
+    _math("exp2", np.exp2, 1.5),
+    _math("log", np.log, 1.5),
+    _math("log1p", np.log1p, 2.0),
+    _math("expm1", np.expm1, 2.0),
+    _math("sin", np.sin, 2.0),
+    _math("cos", np.cos, 2.0),
+    _math("tan", np.tan, 4.0, 6.0),
+    _math("asin", np.arcsin, 4.0),
+    _math("acos", np.arccos, 4.0),
+    _math("atan", np.arctan, 4.0),
+    _math("sinh", np.sinh, 4.0),
+    _math("cosh", np.cosh, 4.0),
+    _math("tanh", np.tanh, 3.0),
+    _math("asinh", np.arcsinh, 4.0),
+    _math("acosh", np.arccosh, 4.0),
+    _math("atanh", np.arctanh, 4.0),
+    _math("erf", erf, 4.0),
+    _math("sigmoid", meaning.sigmoid, 2.5),
+    _exact("and", 2, BOOL + INTS, np.bitwise_and, commutative=True),
+    _exact("or", 2, BOOL + INTS, np.bitwise_or, commutative=True),
+    _exact("xor", 2, BOOL + INTS, np.bitwise_xor, commutative=True),
+    _exact("not", 1, BOOL + INTS, np.invert),
+    _exact("shift_left", 2, INTS, meaning.shift_left),
+    _exact("shift_right", 2, INTS, meaning.shift_right),
+    _compare("eq", ALL, np.equal, commutative=True),
+    _compare("ne", ALL, np.not_equal, commutative=True),
+    _compare("lt", NUMBERS, np.less),
+    _compare("le", NUMBERS, np.less_equal),
+    _compare("gt", NUMBERS, np.greater),
+    _compare("ge", NUMBERS, np.greater_equal),
+    _exact("isnan", 1, FLOATS, np.isnan, result="bool"),
+    _exact(
+        "isinf",
+        1,
+        FLOATS,
+        meaning.isinf,
+        result="bool",
+        attrs=MappingProxyType({"detect_negative": 1, "detect_positive": 1}),
+    ),
+    _exact("select", 3, ALL, meaning.select, conditional=True),
+    _exact("cast", 1, ALL, meaning.cast, result="to", attrs=MappingProxyType({"to": None})),
+    _activation("relu", 0.0, 0.0),
+    _activation("leaky_relu", 1.0, 0.0, alpha=0.01),
+    _activation("thresholded_relu", 0.0, 0.0, alpha=1.0),
+    _activation("elu", 3.0, 0.0, alpha=1.0),
+    _activation("selu", 4.0, 0.0, alpha=1.6732632423543772, gamma=1.0507009873554805),
+    _activation("celu", 5.0, 0.0, alpha=1.0),
+    _activation("gelu", 2.0, 4.0),
+    _activation("gelu_tanh", 4.0, 4.0),
+    _activation("silu", 4.0, 0.0),
+    _activation("softplus", 4.0, 0.0),
+    _activation("softsign", 2.0, 0.0),
+    _activation("mish", 5.0, 0.0),
+    _activation("hardsigmoid", 1.0, 2.0, alpha=0.2, beta=0.5),
+    _activation("hardswish", 2.0, 4.0),
+    _activation("shrink", 1.0, 1.0, lambd=0.5, bias=0.0),
+)
+
+SCALARS: Mapping[str, Scalar] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def scalar(name: str) -> Scalar:
+    """The row called `name`; KeyError naming it when there is none."""
+    try:
+        return SCALARS[name]
+    except KeyError:
+        raise KeyError(f"unknown scalar function {name!r}") from None
+
+
+class _Numpy(expand.Namespace):
+    """Evaluates expansions on arrays; numbers take the type of the arrays."""
+
+    def apply(self, name: str, *args: Any, **attrs: Any) -> Any:
+        row = SCALARS[name]
+        like = next(a.dtype for a in args if isinstance(a, np.ndarray) and a.dtype != bool)
+        arrays = [a if isinstance(a, np.ndarray) else np.asarray(a, like) for a in args]
+        return np.asarray(_meaning(row)(*arrays, **row.attributes(attrs)))
+
+
+def _meaning(row: Scalar) -> Callable[..., Any]:
+    if row.expansion is None:
+        assert row.numpy is not None
+        return row.numpy
+    expansion = row.expansion
+    return lambda *arrays, **attrs: expansion(_Numpy(), *arrays, **attrs)
+
+
+def evaluate(name: str, *args: Any, **attrs: Any) -> np.ndarray[Any, Any]:
+    """The meaning of scalar function `name` on arrays: what compiled code is held against.
+
+    Operands share one dtype (the first of `select` is bool) and broadcast. f16 and bf16 are
+    computed in float32 and rounded to nearest even; transcendental functions in float64, whatever
+    the type, and rounded once. Attributes are keyword arguments. Never warns on values. Raises
+    KeyError for an unknown name or attribute, TypeError for dtypes the row does not take.
+    """
+    row = scalar(name)
+    arrays = [np.asarray(a) for a in args]
+    operand = from_numpy(arrays[-1].dtype)
+    expected = row.operand_dtypes(operand)
+    if [a.dtype for a in arrays] != [t.numpy for t in expected] or not row.supports(operand):
+        raise TypeError(f"scalar {name} does not take ({', '.join(str(a.dtype) for a in arrays)})")
+    merged = row.attributes(attrs)
+    result = row.result_dtype(operand, merged)
+    if operand.is_float and operand.name != "f64":
+        wide = np.float64 if row.wide else operand.compute.numpy
+        arrays = [a if a.dtype == bool else a.astype(wide) for a in arrays]
+    with np.errstate(all="ignore"):
+        value = np.asarray(_meaning(row)(*arrays, **merged))
+        return value if row.result != "same" else _narrow(value, result)
+
+
+def _narrow(value: np.ndarray[Any, Any], result: DType) -> np.ndarray[Any, Any]:
+    if value.dtype == np.float64 and result.name == "bf16":
+        value = value.astype(np.float32)
+    return np.asarray(value.astype(result.numpy))
