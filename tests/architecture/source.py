@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,14 +64,17 @@ class File:
 
 
 def files(root: Path, under: str = "") -> list[File]:
-    """All files below `root / under`, without hidden and generated folders."""
+    """All files below `root / under`, sorted, without hidden and generated folders."""
     found = []
-    for path in sorted((root / under).rglob("*")):
-        parts = path.relative_to(root).parts
-        hidden = any(part.startswith((".", "bazel-")) or part in _SKIPPED for part in parts)
-        if path.is_file() and not hidden:
-            found.append(File(root, "/".join(parts)))
-    return found
+    for folder, subfolders, names in os.walk(root / under):
+        subfolders[:] = [name for name in subfolders if not _is_skipped(name)]
+        place = Path(folder).relative_to(root)
+        found += [File(root, (place / name).as_posix()) for name in names if name[0] != "."]
+    return sorted(found, key=lambda file: file.path)
+
+
+def _is_skipped(folder: str) -> bool:
+    return folder.startswith((".", "bazel-")) or folder in _SKIPPED
 
 
 def code(root: Path, under: str = "", suffixes: set[str] = CODE) -> list[File]:
