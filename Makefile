@@ -2,7 +2,7 @@
 SHELL := bash
 PYTHON_ENV := .venv/bin/python
 RUN_TESTS := tools/bazel/run_tests
-C_FILES = $(shell git ls-files '*.c' '*.h' '*.cpp')
+C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cpp')
 
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench demo test test-all test-asan test-ubsan test-tsan ci lint \

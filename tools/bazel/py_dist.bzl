@@ -18,7 +18,7 @@ def py_dist(name, dist, pyproject = "pyproject.toml", **kwargs):
         srcs = [pyproject],
         outs = outs,
         cmd = "$(execpath //tools/bazel:dist_info) $(SRCS) $(OUTS)",
-        exec_tools = ["//tools/bazel:dist_info"],
+        tools = ["//tools/bazel:dist_info"],
     )
     py_library(
         name = name,
