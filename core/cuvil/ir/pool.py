@@ -246,7 +246,7 @@ def _flat_bytes(buffer: Buffer) -> memoryview:
     """`buffer`, which is dense, as one dimension of bytes; no copy."""
     if isinstance(buffer, np.ndarray):
         # ml_dtypes arrays do not speak the buffer protocol; their bytes do.
-        return memoryview(buffer.reshape(-1).view(np.uint8))
+        return buffer.reshape(-1).view(np.uint8).data
     view = memoryview(buffer)
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 

@@ -11,11 +11,11 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 
 from cuvil.errors import ModelError
 from cuvil.frontends.onnx import tensor_data
@@ -29,7 +29,7 @@ __all__ = ["OpenedModel", "Source", "TensorData", "open_model"]
 _MAX_MESSAGE_DEPTH = 100  # protobuf's own limit when parsing
 _TENSOR_TEXT = ("name", "doc_string", "external_data", "metadata_props")
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto
+Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,8 @@ def _check_unique(graph: onnx.GraphProto, name: str) -> None:
 
 def _text_fields(message: Message) -> Iterable[tuple[FieldDescriptor, Any]]:
     if not isinstance(message, onnx.TensorProto):
-        return message.ListFields()
+        listed: Iterable[tuple[FieldDescriptor, Any]] = message.ListFields()
+        return listed
     # Listing all fields of a tensor would copy its data.
     fields = message.DESCRIPTOR.fields_by_name
     return [(fields[text], getattr(message, text)) for text in _TENSOR_TEXT]
