@@ -84,7 +84,7 @@ def typed_values(
     narrow = array.astype(stored)
     if not np.array_equal(narrow.astype(wide), array, equal_nan=dtype.is_float):
         raise ModelError(f"{where}: a value in {field} does not fit {dtype}")
-    return memoryview(narrow.view(np.uint8))
+    return narrow.view(np.uint8).data
 
 
 def check_values(
