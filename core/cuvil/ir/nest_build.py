@@ -31,7 +31,17 @@ class NestBuilder:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self._dims: dict[tuple[int, Dim], SSAValue] = {}
+        self.outer: list[Block] = []  # the blocks around `block`, outermost first
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Builds into `block`, which lies in the current one."""
+        self.outer.append(self.block)
+        self.block = block
+        try:
+            yield
+        finally:
+            self.block = self.outer.pop()
 
     def _add(self, op: Operation) -> Operation:
         self.block.add_op(op)
@@ -178,11 +188,8 @@ class NestBuilder:
         block = Block(arg_types=[INDEX, *(v.type for v in carried)])
         lo_value, hi_value = self.value(lo), self.value(hi)
         handle = Loop(block, len(carried))
-        outer, self.block = self.block, block
-        try:
+        with self.inside(block):
             yield handle
-        finally:
-            self.block = outer
         block.add_op(nest.NestYieldOp.create(operands=handle.yielded))
         op = nest.ForOp.create(
             operands=[lo_value, hi_value, *carried],
@@ -197,9 +204,8 @@ class NestBuilder:
         regions, kinds = [], []
         for branch in (then, orelse):
             block = Block()
-            outer, self.block = self.block, block
-            value = branch()
-            self.block = outer
+            with self.inside(block):
+                value = branch()
             block.add_op(nest.NestYieldOp.create(operands=[value]))
             regions.append(Region(block))
             kinds.append(value.type)
@@ -221,6 +227,17 @@ class Loop:
     def yield_(self, *values: SSAValue) -> None:
         assert len(values) == self._carried, "a loop yields what it carries"
         self.yielded = list(values)
+
+
+def new_kernel(name: str, buffers: Sequence[str]) -> tuple[nest.KernelOp, Block]:
+    """An empty kernel of one task with buffers of these dtypes; its block's last argument is the
+    task's number."""
+    block = Block(arg_types=[*(BufferType.new(dtype) for dtype in buffers), INDEX])
+    kernel = nest.KernelOp.create(
+        properties={"sym_name": StringAttr(name), "tasks": DimsAttr.new(())},
+        regions=[Region(block)],
+    )
+    return kernel, block
 
 
 def dtype_of(value: SSAValue) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import product
 from cuvil.ir.dtypes import dtype
+from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
@@ -39,16 +39,14 @@ CONSTANT = Primitive(
 ).register()
 
 
-def _dims_element(cx: ElementCx, index: Sequence[Index]) -> SSAValue:
+def _dims_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     """A chain of selects: such tensors are as long as a shape."""
     element = cx.result_type.dtype.name
     values = [cx.b.from_index(cx.b.dim(d), element) for d in cx.attrs.dims]
     at = cx.b.flatten(index, cx.result_type.dims)
     result = values[0]
     for i, value in enumerate(values[1:], 1):
-        result = cx.b.scalar(
-            "select", cx.b.compare("eq", at, i), value, result, result=element
-        )
+        result = cx.b.scalar("select", cx.b.compare("eq", at, i), value, result, result=element)
     return result
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import product
+from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
@@ -24,7 +24,7 @@ def _transpose_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return [t[0].with_dims(t[0].dims[p] for p in a.perm)]
 
 
-def _transpose_element(cx: ElementCx, index: Sequence[Index]) -> SSAValue:
+def _transpose_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     source: list[Index] = [0] * len(index)
     for i, p in zip(index, cx.attrs.perm, strict=True):
         source[p] = i
@@ -48,7 +48,7 @@ def _reshape_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return [t[0].with_dims(a.dims)]
 
 
-def _reshape_element(cx: ElementCx, index: Sequence[Index]) -> SSAValue:
+def _reshape_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     flat = cx.b.flatten(index, cx.result_type.dims)
     return cx.operand(0, cx.b.unflatten(flat, cx.operand_types[0].dims))
 
@@ -69,7 +69,7 @@ def _slice_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return [t[0].with_dims(a.dims)]
 
 
-def _slice_element(cx: ElementCx, index: Sequence[Index]) -> SSAValue:
+def _slice_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b = cx.b
     source = [
         b.add(b.dim(start), b.mul(i, step))

@@ -1,0 +1,6 @@
+"""The IR infrastructure's own classes, for the layers above: they import them from here."""
+
+from xdsl.ir import Block, Operation, Region
+from xdsl.ir import SSAValue as Value
+
+__all__ = ["Block", "Operation", "Region", "Value"]
