@@ -1,0 +1,237 @@
+"""`host` programs to LLVM IR: the model's main function, and the one that prepares its dims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+from xdsl.ir import Block, Operation, SSAValue
+
+from cuvil.codegen import abi
+from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
+from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, declare, i64
+from cuvil.codegen.slots import SlotTable
+from cuvil.ir import host
+
+SHAPE_MISMATCH = 4  # CUVIL_SHAPE_MISMATCH
+
+
+@dataclass
+class ProgramEmitter:
+    """Emits a program's ops into `main(frame)`."""
+
+    module: ir.Module
+    slots: SlotTable
+    kernels: Mapping[str, ir.Function]
+    launch: ir.Function
+    function: ir.Function
+    b: ir.IRBuilder = field(default_factory=ir.IRBuilder)
+    values: dict[SSAValue, ir.Value] = field(default_factory=dict)
+    parts: dict[int, ir.Value] = field(default_factory=dict)
+    table: ir.Value | None = None
+
+    @property
+    def frame(self) -> ir.Value:
+        return self.function.args[0]
+
+    def part(self, number: int) -> ir.Value:
+        """A pointer field of the frame, loaded once at the entry."""
+        return self.parts[number]
+
+    def dim(self, expr: object) -> ir.Value:
+        return dim_value(self.b, self.part(abi.FRAME_DIMS), self.slots, expr)  # type: ignore[arg-type]
+
+    def emit_block(self, block: Block) -> None:
+        for op in block.ops:
+            _EMIT[op.name](self, op)
+
+    def offset(self, base: ir.Value, amount: ir.Value) -> ir.Value:
+        return self.b.gep(base, [amount], source_etype=I8)
+
+    def check(self, status: ir.Value) -> None:
+        """Leaves main with a status that is not 0."""
+        bad = self.b.icmp_unsigned("!=", status, ir.Constant(I32, 0))
+        with self.b.if_then(bad, likely=False):
+            self.b.ret(status)
+
+    def bind(self, name: str, value: ir.Value) -> None:
+        """Writes a symbol's slot and everything computed from it."""
+        dims = self.part(abi.FRAME_DIMS)
+        self.b.store(value, slot_address(self.b, dims, self.slots.of_symbol(name)))
+        for slot, expr in self.slots.depending_on(name):
+            self.b.store(compute(self.b, dims, self.slots, expr), slot_address(self.b, dims, slot))
+
+
+def _dims_of(op: Operation, name: str) -> object:
+    return op.properties[name].data[0]  # type: ignore[attr-defined]
+
+
+def _argument(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.ArgumentOp)
+    place = e.b.gep(e.part(abi.FRAME_IO), [i64(op.index.value.data)], source_etype=PTR)
+    e.values[op.result] = e.b.load(place, typ=PTR)
+
+
+def _weight(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.WeightOp)
+    e.values[op.result] = e.offset(e.part(abi.FRAME_WEIGHTS), i64(op.offset.value.data))
+
+
+def _alloc(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.AllocOp)
+    e.values[op.result] = e.offset(e.part(abi.FRAME_ARENA), e.dim(_dims_of(op, "offset")))
+
+
+def _view(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.ViewOp)
+    e.values[op.result] = e.offset(e.values[op.source], e.dim(_dims_of(op, "offset")))
+
+
+def _launch(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.LaunchOp) and e.table is not None
+    for i, buffer in enumerate(op.buffers):
+        e.b.store(e.values[buffer], e.b.gep(e.table, [i64(i)], source_etype=PTR))
+    site = ir.Constant(I32, op.site.value.data)
+    kernel = e.kernels[op.kernel.data]
+    tasks = e.dim(_dims_of(op, "tasks"))
+    e.check(e.b.call(e.launch, [e.frame, kernel, e.table, tasks, site]))
+
+
+def _copy(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.CopyOp)
+    memcpy = declare(e.module, "llvm.memmove.p0.p0.i64", ir.VoidType(), [PTR, PTR, I64, ir.IntType(1)])
+    size = e.dim(_dims_of(op, "bytes"))
+    e.b.call(memcpy, [e.values[op.target], e.values[op.source], size, ir.Constant(ir.IntType(1), 0)])
+
+
+def _if(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.IfOp)
+    chosen = e.b.icmp_unsigned("!=", e.b.load(e.values[op.cond], typ=I8), ir.Constant(I8, 0))
+    with e.b.if_else(chosen) as (then, orelse):
+        with then:
+            e.emit_block(op.then.block)
+        with orelse:
+            e.emit_block(op.orelse.block)
+
+
+def _for(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.ForOp)
+    b, trip = e.b, e.dim(_dims_of(op, "trip"))
+    before, head = b.block, b.append_basic_block("repeat")
+    body, after = b.append_basic_block("iteration"), b.append_basic_block("repeated")
+    b.branch(head)
+    b.position_at_end(head)
+    iv = b.phi(I64)
+    iv.add_incoming(i64(0), before)
+    b.cbranch(b.icmp_signed("<", iv, trip), body, after)
+    b.position_at_end(body)
+    e.bind(op.symbol.data, iv)
+    e.emit_block(op.body.block)
+    following = b.add(iv, i64(1))
+    iv.add_incoming(following, b.block)
+    if op.cond:
+        go_on = b.icmp_unsigned("!=", b.load(e.values[op.cond[0]], typ=I8), ir.Constant(I8, 0))
+        b.cbranch(go_on, head, after)
+    else:
+        b.branch(head)
+    b.position_at_end(after)
+
+
+def _bind(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.BindOp)
+    value = e.b.load(e.values[op.source], typ=I64)
+    low = e.b.icmp_signed("<", value, i64(op.least.value.data))
+    high = e.b.icmp_signed(">", value, i64(op.greatest.value.data))
+    with e.b.if_then(e.b.or_(low, high), likely=False):
+        e.b.ret(ir.Constant(I32, SHAPE_MISMATCH))
+    e.bind(op.symbol.data, value)
+
+
+_EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
+    "host.argument": _argument,
+    "host.weight": _weight,
+    "host.alloc": _alloc,
+    "host.view": _view,
+    "host.launch": _launch,
+    "host.copy": _copy,
+    "host.if": _if,
+    "host.for": _for,
+    "host.bind": _bind,
+    "host.return": lambda e, op: None,
+}
+
+
+def emit_main(
+    module: ir.Module,
+    program: host.ProgramOp,
+    slots: SlotTable,
+    kernels: Mapping[str, ir.Function],
+    name: str,
+) -> ir.Function:
+    """Adds `int32 name(cuvil_frame *)` that runs the program once."""
+    launch = _emit_launch(module)
+    function = ir.Function(module, abi.MAIN, name)
+    e = ProgramEmitter(module, slots, kernels, launch, function)
+    e.b = ir.IRBuilder(function.append_basic_block("entry"))
+    launches = [op for op in program.body.walk() if isinstance(op, host.LaunchOp)]
+    width = max((len(op.buffers) for op in launches), default=0)
+    e.table = e.b.alloca(PTR, max(width, 1))
+    for number in (abi.FRAME_ARENA, abi.FRAME_WEIGHTS, abi.FRAME_IO, abi.FRAME_DIMS):
+        e.parts[number] = abi.field(e.b, e.frame, abi.FRAME, number)
+    e.emit_block(program.body.block)
+    e.b.ret(ir.Constant(I32, 0))
+    return function
+
+
+def _emit_launch(module: ir.Module) -> ir.Function:
+    """`launch(frame, kernel, buffers, tasks, site)`: polls, profiles, runs inline or on the pool."""
+    kind = ir.FunctionType(I32, [PTR, PTR, PTR, I64, I32])
+    function = ir.Function(module, kind, "cuvil.launch")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    frame, kernel, buffers, tasks, site = function.args
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b.store(site, abi.field_address(b, frame, abi.FRAME, abi.FRAME_SITE))
+    api = abi.field(b, frame, abi.FRAME, abi.FRAME_API)
+    stop = b.call(_method(b, api, abi.API_POLL, abi.POLL), [frame])
+    with b.if_then(b.icmp_unsigned("!=", stop, ir.Constant(I32, 0)), likely=False):
+        b.ret(stop)
+    profile = abi.field(b, frame, abi.FRAME, abi.FRAME_PROFILE)
+    profiled = b.icmp_unsigned("!=", profile, ir.Constant(PTR, None))
+    with b.if_then(profiled, likely=False):
+        b.call(_method(b, api, abi.API_PROFILE_BEGIN, abi.PROFILE), [frame, site])
+    parallel = abi.field(b, frame, abi.FRAME, abi.FRAME_PARALLEL)
+    several = b.and_(
+        b.icmp_unsigned("!=", parallel, ir.Constant(I32, 0)), b.icmp_signed(">", tasks, i64(1))
+    )
+    result = b.alloca(I32)
+    with b.if_else(several) as (pool, inline):
+        with pool:
+            run = _method(b, api, abi.API_PARALLEL_FOR, abi.PARALLEL_FOR)
+            b.store(b.call(run, [frame, kernel, buffers, tasks, site]), result)
+        with inline:
+            dims = abi.field(b, frame, abi.FRAME, abi.FRAME_DIMS)
+            scratch = abi.field(b, frame, abi.FRAME, abi.FRAME_SCRATCH)
+            typed = b.bitcast(kernel, KERNEL_TYPE.as_pointer())
+            b.store(b.call(typed, [buffers, dims, i64(0), tasks, scratch]), result)
+    with b.if_then(profiled, likely=False):
+        b.call(_method(b, api, abi.API_PROFILE_END, abi.PROFILE), [frame, site])
+    b.ret(b.load(result, typ=I32))
+    return function
+
+
+def _method(b: ir.IRBuilder, api: ir.Value, number: int, kind: ir.FunctionType) -> ir.Value:
+    return b.bitcast(abi.field(b, api, abi.API, number), kind.as_pointer())
+
+
+def emit_prepare(module: ir.Module, slots: SlotTable, name: str) -> ir.Function:
+    """Adds `int32 name(int64_t *dims)`: computes all derived slots. Call it when no more slots
+    will be asked for."""
+    function = ir.Function(module, abi.PREPARE, name)
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    dims = function.args[0]
+    for slot, expr in slots.derived():
+        b.store(compute(b, dims, slots, expr), slot_address(b, dims, slot))
+    b.ret(ir.Constant(I32, 0))
+    return function

@@ -1,0 +1,187 @@
+"""Partition of a block into kernels: which values are stored, which are computed where used.
+
+A *root* is an op whose results are stored in buffers. Every other op is inlined into the kernel
+of the one root that it feeds (free ops into any number of kernels). An *anchor* is an op that
+writes its elements itself (a template or a `kernel` lowering); a pointwise root with the same
+shape may absorb one, and then becomes its epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from cuvil.ir.dims import known_equal, known_ge
+from cuvil.ir.graph import ReturnOp, YieldOp
+from cuvil.ir.record import Primitive, of, tensor_type
+
+FREE = frozenset({"dims", "iota", "broadcast"})
+EXPENSIVE = frozenset(
+    "exp exp2 log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow "
+    "sigmoid elu selu celu gelu gelu_tanh silu softplus mish".split()
+)
+IsTemplate = Callable[[Operation], bool]
+
+
+@dataclass(eq=False)
+class Group:
+    """One kernel: the root's results are what it stores; anchor is the op that drives its loops
+    (None: the loops run over the root's elements)."""
+
+    root: Operation
+    anchor: Operation | None = None
+    template: bool = False
+    members: list[Operation] = field(default_factory=list)
+
+    @property
+    def is_alias(self) -> bool:
+        """The root only renames its operand's buffer."""
+        return self.root.name == "cuvil.reshape"
+
+    @property
+    def is_control(self) -> bool:
+        return of(self.root).regions
+
+
+def has_record(op: Operation) -> bool:
+    return hasattr(op, "record")
+
+
+def is_pointwise(op: Operation) -> bool:
+    return has_record(op) and "pointwise" in of(op).tags
+
+
+def users(op: Operation) -> Iterator[Operation]:
+    """Each op that uses a result of `op`."""
+    for result in op.results:
+        for use in result.uses:
+            yield use.operation
+
+
+def partition(block: Block, is_template: IsTemplate) -> list[Group]:
+    """The groups of a block, in an order in which they can run."""
+    return _Partition(block, is_template).run()
+
+
+class _Partition:
+    def __init__(self, block: Block, is_template: IsTemplate) -> None:
+        self.block = block
+        self.is_template = is_template
+        self.group: dict[Operation, Group] = {}
+        self.repeated: set[Operation] = set()  # inlined where an element is asked for repeatedly
+
+    def run(self) -> list[Group]:
+        roots: list[Group] = []
+        for op in reversed(list(self.block.ops)):
+            if isinstance(op, ReturnOp | YieldOp) or op.name == "cuvil.constant":
+                continue
+            home = self._home(op)
+            if home is None:
+                home = self._new_group(op)
+                roots.append(home)
+            self.group[op] = home
+            home.members.append(op)
+        for group in roots:
+            group.members.reverse()
+        return roots[::-1]
+
+    def _new_group(self, op: Operation) -> Group:
+        record = of(op)
+        template = self.is_template(op)
+        anchored = template or (record.kernel is not None)
+        return Group(op, op if anchored else None, template)
+
+    def _home(self, op: Operation) -> Group | None:
+        """The group into which `op` is inlined, or None where it must be stored."""
+        record, consumers = of(op), list(users(op))
+        if record.regions or len(op.results) != 1 or op.name == "cuvil.reshape":
+            return None
+        local = all(has_record(c) and c.parent is self.block for c in consumers)
+        if not consumers or not local or any(of(c).regions for c in consumers):
+            return None
+        homes = {id(self.group[c]): self.group[c] for c in consumers}
+        if len(homes) != 1:
+            return self._free_home(op, list(homes.values()))
+        home = next(iter(homes.values()))
+        if self.is_template(op) or record.kernel is not None:
+            return self._absorbed(op, home)
+        if record.element is None or not self._pullable(op, consumers, home):
+            return None
+        return home
+
+    def _free_home(self, op: Operation, homes: list[Group]) -> Group | None:
+        """A free op may be inlined in several kernels; its group here is the last one."""
+        if of(op).name not in FREE or not all(self._is_free(v) for v in op.operands):
+            return None
+        consumers = list(users(op))
+        if all(self._may_pull(op, c) for c in consumers):
+            return homes[0]
+        return None
+
+    def _is_free(self, value: SSAValue) -> bool:
+        owner = value.owner
+        return isinstance(owner, Operation) and owner.name == "cuvil.constant"
+
+    def _pullable(self, op: Operation, consumers: list[Operation], home: Group) -> bool:
+        if home.template and home.anchor is not None and not self._fits_epilogue(op, home):
+            return False
+        if not all(self._may_pull(op, c) for c in consumers):
+            return False
+        repeated = any(c in self.repeated or self._repeats(op, c) for c in consumers)
+        if repeated and of(op).name not in FREE:
+            if "reduction" in of(op).tags or of(op).name in EXPENSIVE:
+                return False
+            self.repeated.add(op)
+        return not ("reduction" in of(op).tags)
+
+    def _fits_epilogue(self, op: Operation, home: Group) -> bool:
+        """Epilogues work on rows of vectors: pointwise with broadcasting, nothing that permutes."""
+        return is_pointwise(op) or of(op).name in ("dims",)
+
+    def _may_pull(self, op: Operation, consumer: Operation) -> bool:
+        """Whether the consumer's lowering asks for each operand element about once."""
+        record = of(consumer)
+        if self.is_template(consumer):
+            return False
+        if consumer.name == "cuvil.reshape":
+            return False
+        if record.tags & {"pointwise", "view", "reduction"}:
+            return True
+        return of(op).name in FREE or _norm_input(record, op, consumer)
+
+    def _repeats(self, op: Operation, consumer: Operation) -> bool:
+        mine, theirs = tensor_type(op.results[0]).size, tensor_type(consumer.results[0]).size
+        if "reduction" in of(consumer).tags:
+            return False
+        return not (known_equal(mine, theirs) or known_ge(mine, theirs))
+
+    def _absorbed(self, op: Operation, home: Group) -> Group | None:
+        """The pointwise root that takes the anchor `op` in, if all between is element by element."""
+        if home.anchor is not None or not is_pointwise(home.root):
+            return None
+        shape = tensor_type(op.results[0]).dims
+        at = op
+        while at is not home.root:
+            following = list(users(at))
+            if any(f is not following[0] for f in following) or not is_pointwise(following[0]):
+                return None
+            at = following[0]
+            if tensor_type(at.results[0]).dims != shape:
+                return None
+        template = self.is_template(op)
+        if template and not all(self._fits_epilogue(m, home) for m in home.members):
+            return None
+        home.anchor, home.template = op, template
+        return home
+
+
+def _norm_input(record: Primitive, op: Operation, consumer: Operation) -> bool:
+    """Row kernels read their data operand twice or thrice: cheap pointwise producers only."""
+    return (
+        "norm" in record.tags
+        and is_pointwise(op)
+        and of(op).name not in EXPENSIVE
+        and consumer.operands[0] is op.results[0]
+    )

@@ -1,0 +1,151 @@
+"""From a group to a kernel: what all ways of building one share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from cuvil.ir import nest
+from cuvil.ir.dims import Dim
+from cuvil.ir.nest_build import INDEX, NestBuilder
+from cuvil.ir.pool import Pool
+from cuvil.ir.record import tensor_type
+from cuvil.ir.types import BufferType, DimsAttr
+from cuvil.plan.groups import FREE, Group
+from cuvil.plan.pull import Puller, inline_constant
+
+
+@dataclass
+class Kernel:
+    """A kernel and what its launch needs.
+
+    reads: tensors whose buffers come first; writes: results whose buffers come next; room: bytes
+    of arena buffers that come last (scratch of run-time size). packed: reads that the kernel
+    wants in another form (see `plan.packing`), by position. tasks: 0 where the backend decides.
+    """
+
+    op: nest.KernelOp
+    reads: list[SSAValue]
+    writes: list[SSAValue]
+    tasks: Dim
+    room: list[tuple[str, Dim]] = field(default_factory=list)
+    packed: dict[int, object] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.op.sym_name.data
+
+
+@dataclass
+class Draft:
+    """A kernel under construction: a block whose arguments are buffers, then the task."""
+
+    group: Group
+    pool: Pool
+    block: Block = field(default_factory=Block)
+    reads: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    writes: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    room: list[tuple[str, Dim]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for value in inputs_of(self.group, self.pool):
+            self.reads[value] = self._buffer(tensor_type(value).dtype.name)
+        for value in self.group.root.results:
+            self.writes[value] = self._buffer(tensor_type(value).dtype.name)
+        self.task = self.block.insert_arg(INDEX, len(self.block.args))
+        self.b = NestBuilder(self.block)
+
+    def _buffer(self, dtype: str) -> SSAValue:
+        return self.block.insert_arg(BufferType.new(dtype), len(self.block.args))
+
+    def puller(self) -> Puller:
+        return Puller(self.b, self.pool, self.reads)
+
+    def arena_room(self, dtype: str, count: Dim) -> SSAValue:
+        """A buffer operand for scratch of run-time size; count: elements in all."""
+        size = BufferType.new(dtype).dtype.size
+        arg = self.block.insert_arg(BufferType.new(dtype), len(self.block.args) - 1)
+        self.room.append((dtype, count * size))
+        return arg
+
+    def finish(self, name: str, tasks: Dim, packed: dict[int, object] | None = None) -> Kernel:
+        op = nest.KernelOp.create(
+            properties={"sym_name": StringAttr(name), "tasks": DimsAttr.new((tasks,))},
+            regions=[Region(self.block)],
+        )
+        return Kernel(op, list(self.reads), list(self.writes), tasks, self.room, packed or {})
+
+
+def inputs_of(group: Group, pool: Pool) -> list[SSAValue]:
+    """The stored tensors that a group reads, each once, in order of first use."""
+    members = set(group.members)
+    seen: dict[SSAValue, None] = {}
+    done: set[SSAValue] = set()
+
+    def visit(value: SSAValue) -> None:
+        if value in done:
+            return
+        done.add(value)
+        owner = value.owner
+        inlined = isinstance(owner, Operation) and (owner in members or is_free(owner))
+        if inline_constant(value, pool) is not None:
+            return
+        if inlined and owner is not group.root:
+            for operand in owner.operands:  # type: ignore[union-attr]
+                visit(operand)
+        else:
+            seen[value] = None
+
+    for operand in group.root.operands:
+        visit(operand)
+    return list(seen)
+
+
+def is_free(op: Operation) -> bool:
+    """Whether an op is inlined wherever it is used (its operands are constants)."""
+    return op.name.removeprefix("cuvil.") in FREE and all(
+        isinstance(v.owner, Operation) and v.owner.name == "cuvil.constant" for v in op.operands
+    )
+
+
+def signature(group: Group, pool: Pool) -> tuple[object, ...]:
+    """Equal for groups that give the same kernel up to its name."""
+    numbers: dict[SSAValue, object] = {}
+    for i, value in enumerate(inputs_of(group, pool)):
+        numbers[value] = ("in", i, value.type)
+    rows: list[object] = [group.template, group.anchor and group.anchor.name]
+
+    def operand(value: SSAValue) -> object:
+        if value not in numbers:
+            number = inline_constant(value, pool)
+            if number is not None:
+                return ("number", repr(number), value.type)
+            add(value.owner)  # type: ignore[arg-type]
+        return numbers[value]
+
+    def add(op: Operation) -> None:
+        row = (
+            op.name,
+            tuple(sorted(op.properties.items(), key=lambda item: item[0])),
+            tuple(operand(v) for v in op.operands),
+            tuple(r.type for r in op.results),
+        )
+        for i, result in enumerate(op.results):
+            numbers[result] = ("op", len(rows), i)
+        rows.append(row)
+
+    add(group.root)
+    return tuple(rows)
+
+
+def free_of_views(ops: Sequence[Operation]) -> bool:
+    """Whether axes may be walked together: nothing looks at a particular axis."""
+    return all(
+        "pointwise" in op.record.tags or op.name == "cuvil.broadcast"  # type: ignore[attr-defined]
+        for op in ops
+    )
+
+

@@ -1,0 +1,120 @@
+"""Packed operands: the second operand of a contraction in panels, as constant or at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Region
+
+from cuvil.ir import nest
+from cuvil.ir.dims import Dim, ceil_div, product
+from cuvil.ir.nest_build import INDEX, Index, NestBuilder
+from cuvil.ir.pool import Constant, Pool
+from cuvil.ir.types import BufferType, DimsAttr
+
+
+def pack_panels(b: np.ndarray, panel: int) -> np.ndarray:
+    """[batch..., k, n] to [batch..., ceil(n/panel), k, panel]; columns past n are zero."""
+    *batch, k, n = b.shape
+    panels = -(-n // panel)
+    padded = np.zeros((*batch, k, panels * panel), b.dtype)
+    padded[..., :n] = b
+    return np.ascontiguousarray(np.moveaxis(padded.reshape(*batch, k, panels, panel), -2, -3))
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How an operand is packed: viewed as `dims`, permuted by `perm` to batch, k and n axes.
+
+    batch, k: how many of the permuted axes are batch and k axes; the rest are n axes.
+    """
+
+    dims: tuple[Dim, ...]
+    perm: tuple[int, ...]
+    batch: int
+    k: int
+    panel: int
+    dtype: str
+
+    @property
+    def permuted(self) -> tuple[Dim, ...]:
+        return tuple(self.dims[p] for p in self.perm)
+
+    @property
+    def batch_dims(self) -> tuple[Dim, ...]:
+        return self.permuted[: self.batch]
+
+    @property
+    def k_extent(self) -> Dim:
+        return product(self.permuted[self.batch : self.batch + self.k])
+
+    @property
+    def n_extent(self) -> Dim:
+        return product(self.permuted[self.batch + self.k :])
+
+    @property
+    def matrix_size(self) -> Dim:
+        """Elements of one packed matrix."""
+        return ceil_div(self.n_extent, self.panel) * self.panel * self.k_extent
+
+    @property
+    def size(self) -> Dim:
+        return product(self.batch_dims) * self.matrix_size
+
+    def apply(self, array: np.ndarray) -> np.ndarray:
+        """The packed form of an array (dims must be literal)."""
+        view = array.reshape(self.dims).transpose(self.perm)
+        matrix = view.reshape((*view.shape[: self.batch], self.k_extent, self.n_extent))
+        return pack_panels(matrix, self.panel)
+
+    def constant(self, source: Constant, pool: Pool) -> Constant:
+        """The packed form as a recipe of the pool: made when the weights are written."""
+        shape = (self.size,)
+        attrs = {"dims": self.dims, "perm": self.perm, "batch": self.batch, "k": self.k}
+        return pool.add_recipe(
+            "pack_panels",
+            {**attrs, "panel": self.panel},
+            [source],
+            self.dtype,
+            shape,
+            lambda arrays: self.apply(arrays[0]).reshape(shape),
+        )
+
+
+def pack_kernel(p: Packing, name: str) -> tuple[nest.KernelOp, Dim]:
+    """A kernel (source, packed) that packs at run time; one task per panel."""
+    kind = BufferType.new(p.dtype)
+    block = Block(arg_types=[kind, kind, INDEX])
+    source, target, task = block.args
+    b = NestBuilder(block)
+    panels = ceil_div(p.n_extent, p.panel)
+    *batch, which = b.unflatten(task, (*p.batch_dims, panels))
+    first = b.mul(which, p.panel)
+    count = b.index("min", b.sub(b.dim(p.n_extent), first), p.panel)
+    k_dims = p.permuted[p.batch : p.batch + p.k]
+    out = b.mul(task, b.dim(p.k_extent * p.panel))
+    zero = b.const(0, p.dtype)
+    with b.loop(0, b.dim(p.k_extent)) as k:
+        row = b.add(out, b.mul(k.iv, p.panel))
+        at = (*batch, *b.unflatten(k.iv, k_dims))
+        with b.loop(0, count, kind="parallel") as n:
+            index = (*at, *b.unflatten(b.add(first, n.iv), p.permuted[p.batch + p.k :]))
+            b.store(b.load(source, _source_offset(b, p, index)), target, b.add(row, n.iv))
+        with b.loop(count, p.panel, kind="parallel") as n:
+            b.store(zero, target, b.add(row, n.iv))
+    tasks = product(p.batch_dims) * panels
+    op = nest.KernelOp.create(
+        properties={"sym_name": StringAttr(name), "tasks": DimsAttr.new((tasks,))},
+        regions=[Region(block)],
+    )
+    return op, tasks
+
+
+def _source_offset(b: NestBuilder, p: Packing, index: Sequence[Index]) -> Index:
+    source: list[Index] = [0] * len(p.dims)
+    for i, axis in zip(index, p.perm, strict=True):
+        source[axis] = i
+    return b.flatten(source, p.dims)

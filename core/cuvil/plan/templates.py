@@ -1,0 +1,251 @@
+"""Contractions and convolutions as one template: rows of A by packed columns of B, then a fused
+epilogue. What does not fit is left to the plain loops of the op's own lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from cuvil.ir import nest
+from cuvil.ir.dims import Dim, known_equal, product
+from cuvil.ir.nest_build import INDEX, Index
+from cuvil.ir.record import attrs_of, tensor_type
+from cuvil.ir.types import DimsAttr, ElementType, TensorType
+from cuvil.plan.kernel import Draft, Kernel
+from cuvil.plan.loops import ReadsBack
+from cuvil.plan.packing import Packing
+from cuvil.plan.pull import Puller, collapse, grouped
+
+PANEL = 32  # columns per panel: every variant's tile divides it
+
+
+@dataclass(frozen=True)
+class Row:
+    """A dim that walks rows of A and of the result; axis: of the result (-1: none)."""
+
+    axis: int
+    extent: Dim
+    a_stride: Dim
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A dim with a B of its own. c_stride: of the result; col: columns to add per index."""
+
+    axis: int
+    extent: Dim
+    a_stride: Dim
+    b_stride: Dim
+    c_stride: Dim
+    col: Dim = 0
+
+
+@dataclass(frozen=True)
+class Match:
+    """A contraction in the template's terms. a, b: operands; n_axes: how many last axes of the
+    result are columns."""
+
+    a: int
+    b: int
+    batch: tuple[Batch, ...]
+    rows: tuple[Row, ...]
+    k: tuple[tuple[Dim, Dim], ...]  # (extent, stride in A)
+    n: Dim
+    n_axes: int
+    packing: Packing
+
+
+def match(op: Operation) -> Match | None:
+    """The op in the template's terms, or None."""
+    matcher = _MATCHERS.get(op.name)
+    if matcher is None or any(tensor_type(v).dtype.name != "f32" for v in op.operands):
+        return None
+    return matcher(op)
+
+
+def strides(dims: Sequence[Dim]) -> list[Dim]:
+    """Row-major strides in elements."""
+    return [product(dims[i + 1 :]) for i in range(len(dims))]
+
+
+def _match_contract(op: Operation) -> Match | None:
+    inputs, out = attrs_of(op).spec.split("->")
+    specs = inputs.split(",")
+    if not out:
+        return None
+    if out[-1] in specs[0] and out[-1] not in specs[1]:
+        return _match_letters(op, specs, out, 1, 0)
+    if out[-1] in specs[1] and out[-1] not in specs[0]:
+        return _match_letters(op, specs, out, 0, 1)
+    return None
+
+
+def _match_letters(
+    op: Operation, specs: Sequence[str], out: str, a: int, b: int
+) -> Match | None:
+    """a: the operand whose letters make rows; b: the one that owns the last letter."""
+    of_a, of_b = specs[a], specs[b]
+    extent = {}
+    for spec, value in zip(specs, op.operands, strict=True):
+        extent.update(zip(spec, tensor_type(value).dims, strict=True))
+    a_stride = dict(zip(of_a, strides([extent[c] for c in of_a]), strict=True))
+    c_stride = dict(zip(out, strides([extent[c] for c in out]), strict=True))
+    n_run = 0
+    while n_run < len(out) and out[-1 - n_run] in of_b and out[-1 - n_run] not in of_a:
+        n_run += 1
+    columns = out[len(out) - n_run :]
+    k = [c for c in of_a if c in of_b and c not in out]
+    if any(c not in out and c not in k for c in of_a + of_b):
+        return None
+    shared = [c for c in out[: len(out) - n_run] if c in of_b]
+    perm = tuple(of_b.index(c) for c in (*shared, *k, *columns))
+    packing = Packing(
+        tuple(extent[c] for c in of_b), perm, len(shared), len(k), PANEL, "f32"
+    )
+    b_stride = strides(packing.batch_dims)
+    batch = tuple(
+        Batch(out.index(c), extent[c], a_stride.get(c, 0), s * packing.matrix_size, c_stride[c])
+        for c, s in zip(shared, b_stride, strict=True)
+    )
+    rows = tuple(
+        Row(i, extent[c], a_stride[c]) for i, c in enumerate(out) if c in of_a and c not in of_b
+    )
+    pairs = tuple((extent[c], a_stride[c]) for c in k) or ((1, 1),)
+    return Match(a, b, batch, rows, pairs, packing.n_extent, n_run, packing)
+
+
+def _match_conv(op: Operation) -> Match | None:
+    """Channels last, no padding (the layout rules bring convolutions to this form)."""
+    attrs = attrs_of(op)
+    x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
+    if attrs.layout != "channels_last" or any(attrs.pads) or len(op.operands) != 2:
+        return None
+    groups, out = attrs.groups, tensor_type(op.results[0])
+    if groups > 1 and w.dims[1] == 1:
+        return None  # depthwise: see its own template
+    channels, per_group = x.dims[-1], w.dims[0] // groups
+    x_stride = strides(x.dims)
+    spatial = range(1, x.rank - 1)
+    rows = [Row(0, x.dims[0], x_stride[0])]
+    rows += [Row(i, out.dims[i], x_stride[i] * attrs.strides[i - 1]) for i in spatial]
+    k = [(w.dims[i + 1], x_stride[i] * attrs.dilations[i - 1]) for i in spatial]
+    k.append((w.dims[1], 1))
+    kernel_axes = tuple(range(3, 1 + w.rank))
+    packing = Packing(
+        (groups, per_group, *w.dims[1:]), (0, *kernel_axes, 2, 1), 1, len(k), PANEL, "f32"
+    )
+    batch: tuple[Batch, ...] = ()
+    if groups > 1:
+        step = channels // groups
+        batch = (Batch(-1, groups, step, packing.matrix_size, per_group, per_group),)
+    return Match(0, 1, batch, tuple(rows), tuple(k), per_group, 1, packing)
+
+
+_MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
+
+
+def template_kernel(draft: Draft, name: str) -> Kernel:
+    """The anchor as a template with what is fused behind it; raises ReadsBack where the fused
+    consumers look at columns in a way that vectors cannot."""
+    anchor = draft.group.anchor
+    assert anchor is not None
+    m = match(anchor)
+    assert m is not None
+    result = draft.group.root.results[0]
+    shape = tensor_type(result).dims
+    a, b = anchor.operands[m.a], anchor.operands[m.b]
+    others = [tensor_type(v) for v in draft.reads if v not in (a, b)]
+    axes, rows = _merge_axes(m, others, shape)
+    reshape = grouped(axes, len(shape))
+    positions = {group[0]: i for i, group in enumerate(axes)}
+    c_strides = strides(reshape(tensor_type(result)).dims)
+    block = Block(
+        arg_types=[ElementType.new("f32"), *[INDEX] * (len(m.batch) + len(rows) + 1)]
+    )
+    _epilogue(draft, m, rows, block, positions, len(axes), reshape)
+    spec = {
+        "batch": _flat((x.extent, x.a_stride, x.b_stride, x.c_stride, x.col) for x in m.batch),
+        "rows": _flat(
+            (r.extent, r.a_stride, c_strides[positions[r.axis]] if r.axis >= 0 else 0)
+            for r in rows
+        ),
+        "k": _flat(m.k),
+        "n": DimsAttr.new((m.n,)),
+        "panel": DimsAttr.new((PANEL,)),
+    }
+    buffers = [draft.reads[a], draft.reads[b], draft.writes[result]]
+    extra = [v for value, v in draft.reads.items() if value not in (a, b)]
+    op = nest.TemplateOp.create(
+        operands=[*buffers, *extra],
+        properties={"kind": StringAttr("contract"), "spec": DictionaryAttr(spec)},
+        regions=[Region(block)],
+    )
+    draft.block.add_op(op)
+    return draft.finish(name, 0, {list(draft.reads).index(b): m.packing})
+
+
+def _flat(rows: object) -> DimsAttr:
+    return DimsAttr.new(tuple(x for row in rows for x in row))  # type: ignore[attr-defined]
+
+
+def _merge_axes(
+    m: Match, others: Sequence[TensorType], shape: Sequence[Dim]
+) -> tuple[list[list[int]], list[Row]]:
+    """Groups of the result's axes, and the rows that are left: neighbours become one row dim where
+    A and every operand of the epilogue allow it."""
+    walk = collapse(others, shape)
+    together = {axis: i for i, group in enumerate(walk) for axis in group}
+    first_column = len(shape) - m.n_axes
+    if len({together[a] for a in range(first_column, len(shape)) if shape[a] != 1}) > 1:
+        raise ReadsBack
+    axes: list[list[int]] = []
+    rows: list[Row] = []
+    by_axis = {r.axis: r for r in m.rows}
+    for axis in range(first_column):
+        row, last = by_axis.get(axis), rows[-1] if rows else None
+        if row and last and axes[-1][0] == last.axis and axes[-1][-1] == axis - 1:
+            alike = together[axis] == together[axis - 1] or 1 in (row.extent, last.extent)
+            if row.extent == 1 or last.extent == 1:
+                stride = last.a_stride if row.extent == 1 else row.a_stride
+                fits = True
+            else:
+                stride, fits = row.a_stride, known_equal(last.a_stride, row.extent * row.a_stride)
+            if alike and fits:
+                rows[-1] = Row(last.axis, last.extent * row.extent, stride)
+                axes[-1].append(axis)
+                continue
+        axes.append([axis])
+        if row:
+            rows.append(row)
+    axes.append(list(range(first_column, len(shape))))
+    return axes, rows or [Row(-1, 1, 0)]
+
+
+def _epilogue(
+    draft: Draft,
+    m: Match,
+    rows: Sequence[Row],
+    block: Block,
+    positions: dict[int, int],
+    rank: int,
+    reshape: object,
+) -> None:
+    """The fused consumers as a region from (accumulator, batch, rows, column) to an element."""
+    root, anchor = draft.group.root, draft.group.anchor
+    assert anchor is not None
+    acc, *indices = block.args
+    index: list[Index] = [0] * rank
+    for dim, value in zip([*m.batch, *rows], indices[:-1], strict=True):
+        if dim.axis >= 0:
+            index[positions[dim.axis]] = value
+    index[-1] = indices[-1]
+    with draft.b.inside(block):
+        element: SSAValue = acc
+        if root is not anchor:
+            puller = Puller(draft.b, draft.pool, draft.reads, reshape=reshape)  # type: ignore[arg-type]
+            puller.given[anchor.results[0]] = lambda _: acc
+            element = puller.element_of(root, index)
+        block.add_op(nest.NestYieldOp.create(operands=[element]))
