@@ -3,7 +3,7 @@
 
 #include "internal.h"
 
-int64_t cuvil_dense_bytes(const int64_t* shape, uint32_t rank, uint32_t element) {
+int64_t cuvil_dense_bytes(const int64_t *shape, uint32_t rank, uint32_t element) {
   uint64_t bytes = element;
   int empty = 0;
   for (uint32_t d = 0; d < rank; d++) {
@@ -16,7 +16,7 @@ int64_t cuvil_dense_bytes(const int64_t* shape, uint32_t rank, uint32_t element)
 }
 
 /* Dense row-major strides; those of extents 0 and 1 are free. */
-static int is_dense(const cuvil_value* value) {
+static int is_dense(const cuvil_value *value) {
   int64_t expected = 1;
   for (uint32_t d = value->rank; value->strides && d-- > 0;) {
     if (value->shape[d] > 1 && value->strides[d] != expected) return 0;
@@ -25,8 +25,8 @@ static int is_dense(const cuvil_value* value) {
   return 1;
 }
 
-static cuvil_status check_data(cuvil_context* c, const cuvil_tensor_info* info,
-                               const cuvil_value* value) {
+static cuvil_status check_data(cuvil_context *c, const cuvil_tensor_info *info,
+                               const cuvil_value *value) {
   int64_t bytes = cuvil_dense_bytes(value->shape, value->rank, cuvil_dtype_size(info->dtype));
   if (bytes < 0) {
     return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT,
@@ -39,8 +39,8 @@ static cuvil_status check_data(cuvil_context* c, const cuvil_tensor_info* info,
   return CUVIL_OK;
 }
 
-static cuvil_status check_type(cuvil_context* c, const cuvil_tensor_info* info,
-                               const cuvil_value* value) {
+static cuvil_status check_type(cuvil_context *c, const cuvil_tensor_info *info,
+                               const cuvil_value *value) {
   if (value->kind != CUVIL_TENSOR) {
     return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT, "input '%s': expected a tensor",
                               info->name);
@@ -66,8 +66,8 @@ static cuvil_status check_type(cuvil_context* c, const cuvil_tensor_info* info,
   return CUVIL_OK;
 }
 
-static cuvil_status symbol_clash(cuvil_context* c, uint32_t input, uint32_t dim, int64_t got) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status symbol_clash(cuvil_context *c, uint32_t input, uint32_t dim, int64_t got) {
+  const cuvil_artefact *a = c->model->artefact;
   int64_t slot = a->inputs[input].dims[dim];
   for (uint32_t i = 0; i <= input; i++) {
     for (uint32_t d = 0; d < a->inputs[i].rank; d++) {
@@ -81,11 +81,11 @@ static cuvil_status symbol_clash(cuvil_context* c, uint32_t input, uint32_t dim,
   return CUVIL_INTERNAL;
 }
 
-static cuvil_status bind_symbol(cuvil_context* c, uint32_t input, uint32_t dim, int64_t got) {
-  const cuvil_artefact* a = c->model->artefact;
-  const cuvil_tensor_info* info = &a->inputs[input];
+static cuvil_status bind_symbol(cuvil_context *c, uint32_t input, uint32_t dim, int64_t got) {
+  const cuvil_artefact *a = c->model->artefact;
+  const cuvil_tensor_info *info = &a->inputs[input];
   int64_t symbol = -(info->dims[dim] + 1);
-  int64_t* slot = &c->frame.dims[symbol];
+  int64_t *slot = &c->frame.dims[symbol];
   int64_t low = a->symbol_bounds[2 * symbol], high = a->symbol_bounds[2 * symbol + 1];
   if (*slot >= 0) return *slot == got ? CUVIL_OK : symbol_clash(c, input, dim, got);
   if (got < low || got > high) {
@@ -97,7 +97,7 @@ static cuvil_status bind_symbol(cuvil_context* c, uint32_t input, uint32_t dim, 
   return CUVIL_OK;
 }
 
-static cuvil_status check_extent(cuvil_context* c, const cuvil_tensor_info* info, uint32_t dim,
+static cuvil_status check_extent(cuvil_context *c, const cuvil_tensor_info *info, uint32_t dim,
                                  int64_t got) {
   int64_t expected = cuvil_extent(info->dims[dim], c->frame.dims);
   if (expected == got) return CUVIL_OK;
@@ -106,9 +106,9 @@ static cuvil_status check_extent(cuvil_context* c, const cuvil_tensor_info* info
 }
 
 /* Literal and symbol dims; derived ones wait until prepare has run. */
-static cuvil_status bind_input(cuvil_context* c, uint32_t input, const cuvil_value* value) {
-  const cuvil_artefact* a = c->model->artefact;
-  const cuvil_tensor_info* info = &a->inputs[input];
+static cuvil_status bind_input(cuvil_context *c, uint32_t input, const cuvil_value *value) {
+  const cuvil_artefact *a = c->model->artefact;
+  const cuvil_tensor_info *info = &a->inputs[input];
   cuvil_status status = check_type(c, info, value);
   for (uint32_t d = 0; !status && d < info->rank; d++) {
     int64_t dim = info->dims[d];
@@ -121,8 +121,8 @@ static cuvil_status bind_input(cuvil_context* c, uint32_t input, const cuvil_val
   return status ? status : check_data(c, info, value);
 }
 
-static cuvil_status check_derived(cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status check_derived(cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
   for (uint32_t i = 0; i < a->input_count; i++) {
     for (uint32_t d = 0; d < a->inputs[i].rank; d++) {
       if (-(a->inputs[i].dims[d] + 1) < (int64_t)a->symbol_count) continue;
@@ -133,11 +133,11 @@ static cuvil_status check_derived(cuvil_context* c, const cuvil_value* inputs) {
   return CUVIL_OK;
 }
 
-static cuvil_status size_outputs(cuvil_context* c) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status size_outputs(cuvil_context *c) {
+  const cuvil_artefact *a = c->model->artefact;
   c->has_unbounded = 0;
   for (uint32_t i = 0; i < a->output_count; i++) {
-    const cuvil_tensor_info* info = &a->outputs[i];
+    const cuvil_tensor_info *info = &a->outputs[i];
     int64_t shape[CUVIL_MAX_RANK];
     int unbounded = 0;
     for (uint32_t d = 0; d < info->rank; d++) {
@@ -155,8 +155,8 @@ static cuvil_status size_outputs(cuvil_context* c) {
   return CUVIL_OK;
 }
 
-static cuvil_status prepare(cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status prepare(cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
   int32_t failed = a->dim_count ? a->prepare(c->frame.dims) : 0;
   if (failed) {
     return cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH,
@@ -173,9 +173,9 @@ static cuvil_status prepare(cuvil_context* c, const cuvil_value* inputs) {
   return cuvil_context_reserve_arena(c, arena);
 }
 
-static void remember(cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
-  int64_t* shape = c->shapes;
+static void remember(cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
+  int64_t *shape = c->shapes;
   for (uint32_t i = 0; i < a->input_count; i++) {
     memcpy(shape, inputs[i].shape, a->inputs[i].rank * sizeof *shape);
     shape += a->inputs[i].rank;
@@ -184,8 +184,8 @@ static void remember(cuvil_context* c, const cuvil_value* inputs) {
   c->bound = 1;
 }
 
-static cuvil_status bind_all(cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status bind_all(cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
   c->bound = 0;
   for (uint32_t i = 0; i < a->dim_count; i++) c->frame.dims[i] = -1;
   for (uint32_t i = 0; i < a->input_count; i++) {
@@ -201,15 +201,15 @@ static cuvil_status bind_all(cuvil_context* c, const cuvil_value* inputs) {
 }
 
 /* The common case, in few instructions: all is as in the last run. */
-static int is_unchanged(const cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
-  const int64_t* shape = c->shapes;
+static int is_unchanged(const cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
+  const int64_t *shape = c->shapes;
   for (uint32_t i = 0; i < a->input_count; i++) {
-    const cuvil_value* value = &inputs[i];
-    const cuvil_tensor_info* info = &a->inputs[i];
+    const cuvil_value *value = &inputs[i];
+    const cuvil_tensor_info *info = &a->inputs[i];
     if (value->kind != CUVIL_TENSOR || value->dtype != info->dtype || value->rank != info->rank ||
         value->strides || value->capacity ||
-        ((uintptr_t)value->data + value->byte_offset) % cuvil_dtype_size(info->dtype)) {
+        ((uintptr_t)value->data + value->byte_offset) & (cuvil_dtype_size(info->dtype) - 1)) {
       return 0;
     }
     for (uint32_t d = 0; d < info->rank; d++) {
@@ -219,7 +219,7 @@ static int is_unchanged(const cuvil_context* c, const cuvil_value* inputs) {
   return 1;
 }
 
-cuvil_status cuvil_bind(cuvil_context* c, const cuvil_value* inputs) {
+cuvil_status cuvil_bind(cuvil_context *c, const cuvil_value *inputs) {
   if (!c->bound || !is_unchanged(c, inputs)) return bind_all(c, inputs);
   memcpy(c->frame.dims, c->prepared, c->model->artefact->dim_count * sizeof *c->prepared);
   return CUVIL_OK;

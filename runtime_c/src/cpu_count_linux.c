@@ -12,10 +12,10 @@
 #include "platform.h"
 #include "text.h"
 
-enum { PATH_ROOM = 512 };
+enum { GROUP_ROOM = 512 };
 
 /* Reads the start of a small file as text; returns 0 when it cannot be read. */
-static size_t read_text(const char* path, char* text, size_t room) {
+static size_t read_text(const char *path, char *text, size_t room) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   ssize_t length = read(file, text, room - 1);
@@ -25,7 +25,7 @@ static size_t read_text(const char* path, char* text, size_t room) {
 }
 
 /* The number at *text, which moves behind it; -1 when there is none ("max"). */
-static int64_t number(const char** text) {
+static int64_t number(const char **text) {
   int64_t value = -1;
   while (**text == ' ') ++*text;
   for (; **text >= '0' && **text <= '9' && value < INT64_MAX / 16; ++*text) {
@@ -40,22 +40,22 @@ static int32_t whole_cpus(int64_t quota, int64_t period, int32_t limit) {
   return cpus < limit ? (int32_t)cpus : limit;
 }
 
-static int32_t quota_v2(const char* folder, int32_t limit) {
-  char path[PATH_ROOM + 64], text[64];
+static int32_t quota_v2(const char *folder, int32_t limit) {
+  char path[GROUP_ROOM + 64], text[64];
   cuvil_format(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
   if (!read_text(path, text, sizeof text)) return limit;
-  const char* at = text;
+  const char *at = text;
   int64_t quota = number(&at);
   return quota < 0 ? limit : whole_cpus(quota, number(&at), limit);
 }
 
-static int32_t quota_v1(const char* folder, int32_t limit) {
-  static const char* const mounts[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"};
-  char path[PATH_ROOM + 64], text[64];
+static int32_t quota_v1(const char *folder, int32_t limit) {
+  static const char *const mounts[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"};
+  char path[GROUP_ROOM + 64], text[64];
   for (unsigned i = 0; i < sizeof mounts / sizeof mounts[0]; i++) {
     cuvil_format(path, sizeof path, "%s%s/cpu.cfs_quota_us", mounts[i], folder);
     if (!read_text(path, text, sizeof text)) continue;
-    const char* at = text;
+    const char *at = text;
     int64_t quota = number(&at);
     cuvil_format(path, sizeof path, "%s%s/cpu.cfs_period_us", mounts[i], folder);
     if (!read_text(path, text, sizeof text)) continue;
@@ -66,10 +66,10 @@ static int32_t quota_v1(const char* folder, int32_t limit) {
 }
 
 /* The least quota of the group and of all groups above it. */
-static int32_t quota_upwards(char* folder, int32_t limit,
-                             int32_t (*quota)(const char* folder, int32_t limit)) {
+static int32_t quota_upwards(char *folder, int32_t limit,
+                             int32_t (*quota)(const char *folder, int32_t limit)) {
   for (;;) {
-    char* slash = strrchr(folder, '/');
+    char *slash = strrchr(folder, '/');
     if (folder[0] == '/' && !folder[1]) folder[0] = 0;
     limit = quota(folder, limit);
     if (!slash || !folder[0]) return limit;
@@ -84,9 +84,9 @@ static int32_t cgroup_limit(int32_t limit) {
   for (char *line = text, *next; line; line = next) {
     next = strchr(line, '\n');
     if (next) *next++ = 0;
-    char* controllers = strchr(line, ':');
-    char* folder = controllers ? strchr(controllers + 1, ':') : NULL;
-    if (!folder || strlen(folder + 1) >= PATH_ROOM) continue;
+    char *controllers = strchr(line, ':');
+    char *folder = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!folder || strlen(folder + 1) >= GROUP_ROOM) continue;
     *folder++ = 0;
     controllers++;
     if (!controllers[0]) limit = quota_upwards(folder, limit, quota_v2);

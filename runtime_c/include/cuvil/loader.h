@@ -1,0 +1,34 @@
+/* Gets the artefact out of compiled code: an object file in memory (what the compiler just made, or
+ * a cache kept) or a shared library. Not part of artefacts; for hosts that load them.
+ *
+ * An object must be an ELF relocatable file for this processor that imports nothing but memcpy,
+ * memmove, memset and memcmp. It is checked before any of it is used: a damaged file is an error.
+ * What it holds runs as code: load only what you trust, as with dlopen.
+ */
+#ifndef CUVIL_LOADER_H
+#define CUVIL_LOADER_H
+
+#include "cuvil/cuvil.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cuvil_code cuvil_code;
+
+/* Both give the code and its artefact, found by `symbol`, or when that is NULL by the note
+ * .note.cuvil, or else by being the one symbol named cuvil_artefact_* or *_artefact.
+ * message, room: receives one line about a failure. The bytes of an object are copied. */
+cuvil_status cuvil_object_load(const void *bytes, size_t count, const char *symbol,
+                               cuvil_code **code, char *message, size_t room);
+cuvil_status cuvil_library_load(const char *path, const char *symbol, cuvil_code **code,
+                                char *message, size_t room);
+
+const cuvil_artefact *cuvil_code_artefact(const cuvil_code *code);
+/* Unmaps the code: close its models first. NULL is fine. */
+void cuvil_code_unload(cuvil_code *code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
