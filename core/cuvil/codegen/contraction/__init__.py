@@ -1,0 +1,41 @@
+"""Contractions (matrix products, convolutions as implicit GEMM) as LLVM kernels.
+
+Fill a `ContractionSpec`, pack B with `pack_panels`, call `emit_contraction`; the host program asks
+`task_count` or `emit_task_count` for tasks and reserves `scratch_bytes` per thread.
+"""
+
+from cuvil.codegen.contraction.arith import Arith, Size, Slot
+from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope, identity
+from cuvil.codegen.contraction.kernel import emit_contraction
+from cuvil.codegen.contraction.packing import pack_panels, packed_size, unpack_panels
+from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes, task_count
+from cuvil.codegen.contraction.spec import (
+    BatchDim,
+    ContractionSpec,
+    KDim,
+    RowDim,
+    merge_k,
+    merge_rows,
+)
+
+__all__ = [
+    "Arith",
+    "BatchDim",
+    "ContractionSpec",
+    "Epilogue",
+    "EpilogueScope",
+    "KDim",
+    "RowDim",
+    "Size",
+    "Slot",
+    "emit_contraction",
+    "emit_task_count",
+    "identity",
+    "merge_k",
+    "merge_rows",
+    "pack_panels",
+    "packed_size",
+    "scratch_bytes",
+    "task_count",
+    "unpack_panels",
+]

@@ -1,0 +1,250 @@
+"""The contraction kernel: tasks, blocks and tiles around the micro-kernels."""
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.epilogue import Epilogue, identity
+from cuvil.codegen.contraction.microkernel import micro_kernel
+from cuvil.codegen.contraction.rows_of_a import RowsOfA
+from cuvil.codegen.contraction.schedule import (
+    Schedule,
+    make_cut,
+    make_schedule,
+    pack_bytes,
+    tile_shape,
+)
+from cuvil.codegen.contraction.spec import ContractionSpec
+from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function
+from cuvil.codegen.contraction.tiles import TileGrid, unravel
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.llvm_util import (
+    I8,
+    I32,
+    KERNEL_TYPE,
+    PTR,
+    address,
+    element_type,
+    for_range,
+    i64,
+    load_invariant,
+    repeat_guarded,
+    set_target,
+)
+
+
+def emit_contraction(
+    module: ir.Module,
+    name: str,
+    spec: ContractionSpec,
+    facts: TargetFacts,
+    epilogue: Epilogue = identity,
+) -> ir.Function:
+    """Emits `i32 name(buffers, dims, begin, end, scratch)`, which computes tasks [begin, end).
+
+    Tasks number `task_count`; scratch must hold `scratch_bytes`. Any extent may be zero (k: the
+    epilogue sees zeros). Micro-kernels are shared with the module's other contractions.
+    """
+    function = ir.Function(module, KERNEL_TYPE, name)
+    set_target(function, facts)
+    _Kernel(function, spec, facts, epilogue).emit()
+    return function
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One task and one block of its k: offsets into A and B, tiles, panels.
+
+    nth: number of the k block; last: this is the last one; steps: of the outermost k dim.
+    """
+
+    batch: list[Index]
+    a: Index
+    b: Index
+    tiles: tuple[Index, Index]
+    panels: tuple[Index, Index]
+    nth: Index
+    last: ir.Value | bool
+    steps: Index
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of tiles. first: of C's columns; local: number among the task's columns.
+
+    count: columns that exist, where fewer than the tile has.
+    """
+
+    first: Index
+    b: ir.Value
+    local: Index
+    vectors: int
+    count: Index | None
+
+
+class _Kernel:
+    def __init__(
+        self, function: ir.Function, spec: ContractionSpec, facts: TargetFacts, epilogue: Epilogue
+    ) -> None:
+        self.function, self.spec, self.facts, self.epilogue = function, spec, facts, epilogue
+        self.buffers, self.dims, self.begin, self.end, self.scratch = function.args
+        self.scratch.add_attribute("noalias")
+        self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        self.at = Arith(self.b, self.dims)
+        self.schedule: Schedule = make_schedule(spec, facts)
+        self.element = element_type(spec.dtype)
+        self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
+
+    def emit(self) -> None:
+        """The whole kernel: what is invariant first, then the loop over tasks."""
+        at, spec, schedule = self.at, self.spec, self.schedule
+        self.cut = make_cut(spec, schedule, at)
+        self.grid = TileGrid(at, spec, schedule, self.cut.row_tiles)
+        self.k = [at.size(dim.extent) for dim in schedule.k]
+        self.k_strides = [at.size(dim.a_stride) for dim in schedule.k]
+        self.k_total = at.product(self.k)
+        a = load_invariant(self.b, self.buffers, spec.a, PTR)
+        self.rows = RowsOfA(at, spec, schedule, self.facts, a, self.scratch)
+        self.panels = load_invariant(self.b, self.buffers, spec.b, PTR)
+        self.sums = address(self.b, self.scratch, i64(pack_bytes(spec, schedule)), I8)
+        with for_range(self.b, self.begin, self.end) as task:
+            self._task(task)
+        self.b.ret(ir.Constant(I32, 0))
+
+    def _task(self, task: ir.Value) -> None:
+        """Decodes a task and loops over its blocks of k."""
+        at, cut, batch_dims = self.at, self.cut, self.spec.batch
+        batch, row_block, panel_block = unravel(
+            at, task, [cut.batches, cut.row_blocks, cut.panel_blocks]
+        )
+        indices = unravel(at, batch, [at.size(dim.extent) for dim in batch_dims])
+        a = at.dot(indices, [at.size(dim.a_stride) for dim in batch_dims])
+        b = at.dot(indices, [at.size(dim.b_stride) for dim in batch_dims])
+        tiles = self._range(row_block, cut.task_tiles, cut.tiles)
+        panels = self._range(panel_block, cut.task_panels, cut.panels)
+        most = self.schedule.k_block
+        if not most:
+            return self._block(_Block(indices, a, b, tiles, panels, 0, True, self.k[0]))
+        blocks = at.maximum(1, at.ceil_div(self.k[0], most))
+        inner = at.product(self.k[1:])
+        with for_range(self.b, i64(0), at.value(blocks)) as nth:
+            k = at.mul(nth, most)
+            in_a = at.add(a, at.mul(k, self.k_strides[0]))
+            in_b = at.add(b, at.mul(k, at.mul(inner, self.spec.panel)))
+            last = self.b.icmp_signed("==", nth, at.value(at.sub(blocks, 1)))
+            steps = at.minimum(most, at.sub(self.k[0], k))
+            self._block(_Block(indices, in_a, in_b, tiles, panels, nth, last, steps))
+        return None
+
+    def _range(self, nth: Index, each: Index, total: Index) -> tuple[Index, Index]:
+        first = self.at.mul(nth, each)
+        return first, self.at.minimum(total, self.at.add(first, each))
+
+    def _block(self, block: _Block) -> None:
+        """Columns of full tiles, then the narrower last one."""
+        at, schedule, passes = self.at, self.schedule, self.passes
+        self.rows.prepare(self.grid, block.a, *block.tiles, block.steps)
+        n = at.size(self.spec.n)
+        full, tail = at.div(n, schedule.width), at.mod(n, schedule.width)
+        first, last = (at.mul(panel, passes) for panel in block.panels)
+        if not isinstance(full, int) or full:
+            stop = at.minimum(last, full)
+            with for_range(self.b, at.value(first), at.value(stop)) as number:
+                self._tiles(block, self._column(block, number, first, schedule.vectors, None))
+        if isinstance(tail, int) and tail == 0:
+            return
+        vectors = -(-tail // schedule.lanes) if isinstance(tail, int) else schedule.vectors
+        mine = self.b.icmp_signed("<", at.value(full), at.value(last))
+        some = self.b.icmp_signed(">", at.value(tail), i64(0))
+        with self.b.if_then(self.b.and_(mine, some)):
+            self._tiles(block, self._column(block, full, first, vectors, tail))
+
+    def _column(
+        self, block: _Block, number: Index, first: Index, vectors: int, count: Index | None
+    ) -> _Column:
+        at, width, panel = self.at, self.schedule.width, self.spec.panel
+        whole = at.mul(at.mul(at.div(number, self.passes), self.k_total), panel)
+        inside = at.mul(at.mod(number, self.passes), width)
+        b = self._element(self.panels, at.add(block.b, at.add(whole, inside)))
+        return _Column(at.mul(number, width), b, at.sub(number, first), vectors, count)
+
+    def _tiles(self, block: _Block, column: _Column) -> None:
+        """All row tiles of the task in one column of tiles."""
+        at = self.at
+        first, last = block.tiles
+        total = at.sub(last, first)
+
+        def tile(nth: ir.Value, indices: list[ir.Value]) -> list[ir.Value]:
+            starts, sizes = self.grid.rows(indices)
+            number = at.add(at.mul(column.local, total), nth) if self.schedule.k_block else 0
+            slot = self.schedule.tile_rows * self.schedule.width
+            sums = self._element(self.sums, at.mul(number, slot))
+            self._sum(block, column, self.rows.pointer(block.a, starts, nth), sums, sizes)
+            if block.last is True:
+                self._finish(block, column, sums, starts, sizes)
+            else:
+                with self.b.if_then(block.last):
+                    self._finish(block, column, sums, starts, sizes)
+            return self.grid.following(indices)
+
+        starting = [at.value(index) for index in self.grid.indices(first)]
+        repeat_guarded(self.b, at.value(total), starting, tile)
+
+    def _sum(
+        self, block: _Block, column: _Column, a: ir.Value, sums: ir.Value, sizes: list[Index]
+    ) -> None:
+        """Calls the micro-kernel for the tile's size."""
+        at = self.at
+        extents = [block.steps, *self.k[1:]]
+        loops = [x for pair in zip(extents, self.k_strides, strict=True) for x in pair]
+        arguments = [a, column.b, sums, at.value(block.nth), *self.rows.strides]
+        arguments += [at.value(x) for x in loops]
+
+        def call(size: tuple[int, int]) -> None:
+            shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors)
+            self.b.call(micro_kernel(self.function.module, self.facts, shape), arguments)
+
+        shapes = self.grid.shapes()
+        if len(shapes) == 1:
+            return call(shapes[0])
+        base = 1 + self.schedule.tile_rows
+        key = at.add(at.mul(sizes[-2] if len(sizes) > 1 else 1, base), sizes[-1])
+        done, other = self.b.append_basic_block("summed"), self.b.append_basic_block("no.size")
+        switch = self.b.switch(at.value(key), other)
+        for outer, inner in shapes:
+            switch.add_case(i64(outer * base + inner), self.b.append_basic_block("size"))
+            self.b.position_at_end(self.function.blocks[-1])
+            call((outer, inner))
+            self.b.branch(done)
+        self.b.position_at_end(other)
+        self.b.unreachable()
+        self.b.position_at_end(done)
+        return None
+
+    def _finish(
+        self,
+        block: _Block,
+        column: _Column,
+        sums: ir.Value,
+        starts: list[Index],
+        sizes: list[Index],
+    ) -> None:
+        """Calls the epilogue over the tile."""
+        apply = tile_epilogue_function(
+            self.function,
+            self.spec,
+            self.facts,
+            self.epilogue,
+            self.schedule.lanes,
+            column.vectors,
+            column.count is not None,
+        )
+        outer = sizes[-2] if len(sizes) > 1 else 1
+        count = 0 if column.count is None else column.count
+        scalars = [outer, sizes[-1], column.first, count, *starts, *block.batch]
+        values = [self.at.value(x) for x in scalars]
+        self.b.call(apply, [self.buffers, self.dims, sums, *values])
+
+    def _element(self, base: ir.Value, offset: Index) -> ir.Value:
+        return address(self.b, base, self.at.value(offset), self.element)

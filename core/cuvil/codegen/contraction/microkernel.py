@@ -1,0 +1,206 @@
+"""Micro-kernels: tile[rows, columns] (+)= sum over k of A[row, k] * B[k, column], in registers.
+
+One internal function per shape serves every contraction of a module: strides and extents are
+parameters. The accumulators are SSA values carried by the k loops; nothing is masked.
+"""
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from cuvil.codegen.facts import TargetFacts, dtype_bits
+from cuvil.codegen.llvm_util import (
+    F32,
+    F64,
+    I64,
+    PTR,
+    fma,
+    i64,
+    internal_function,
+    load,
+    prefetch,
+    repeat_guarded,
+    splat,
+    store,
+    vector,
+    zero,
+)
+
+_ELEMENTS = {"f32": F32, "f64": F64}
+_LINE = 64  # bytes; a wrong guess only wastes or misses a prefetch
+
+
+@dataclass(frozen=True)
+class MicroKernel:
+    """The shape of one micro-kernel.
+
+    rows: the tile's rows as (outer, inner), each with a stride parameter of its own.
+    vectors, lanes: the tile is vectors*lanes columns wide. panel: row pitch of packed B.
+    levels: nested k loops. chains: independent sums per accumulator (hides the FMA's latency
+    where rows*vectors is small). unroll: k steps per trip of the innermost loop.
+    unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
+    """
+
+    rows: tuple[int, int]
+    vectors: int
+    lanes: int
+    panel: int
+    levels: int = 1
+    chains: int = 1
+    unroll: int = 1
+    unit: bool = True
+    ahead: int = 0
+    dtype: str = "f32"
+
+    @property
+    def name(self) -> str:
+        """The function's name in its module."""
+        shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
+        loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
+        return f"tile.{self.dtype}.{shape}.{loops}"
+
+
+def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> ir.Function:
+    """The module's function for `shape`, emitted at its first use.
+
+    void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level).
+    Strides count elements. tile is dense [rows][vectors*lanes]; when resume is not zero the sums
+    start from its values. Any extent may be zero or less: the sum is then empty.
+    """
+    if shape.name in module.globals:
+        return module.globals[shape.name]
+    parameters = [PTR] * 3 + [I64] * (3 + 2 * shape.levels)
+    function = internal_function(module, shape.name, parameters, facts)
+    for pointer in function.args[:3]:
+        pointer.add_attribute("noalias")
+    _Emitter(function, shape, facts).emit()
+    return function
+
+
+class _Emitter:
+    def __init__(self, function: ir.Function, shape: MicroKernel, facts: TargetFacts) -> None:
+        self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        self.shape, self.fused = shape, facts.fma
+        self.element = _ELEMENTS[shape.dtype]
+        self.kind = vector(self.element, shape.lanes)
+        self.a, self.panel, self.tile, self.resume, *strides = function.args
+        self.row_strides, self.loops = strides[:2], strides[2:]
+        self.count = shape.rows[0] * shape.rows[1] * shape.vectors
+
+    def emit(self) -> None:
+        """The whole body: start, k loops, join of the chains, stores."""
+        starts = self._starts()
+        spare = [zero(self.kind)] * (self.count * (self.shape.chains - 1))
+        sums = self._level(0, i64(0), i64(0), starts + spare)[1]
+        for chain in range(1, self.shape.chains):
+            extra = sums[chain * self.count : (chain + 1) * self.count]
+            sums[: self.count] = [
+                self.b.fadd(x, y) for x, y in zip(sums[: self.count], extra, strict=True)
+            ]
+        for at, value in enumerate(sums[: self.count]):
+            store(self.b, value, self.tile, i64(at * self.shape.lanes))
+        self.b.ret_void()
+
+    def _starts(self) -> list[ir.Value]:
+        b, entry = self.b, self.b.block
+        again, begin = b.append_basic_block("resume"), b.append_basic_block("begin")
+        b.cbranch(b.icmp_signed("!=", self.resume, i64(0)), again, begin)
+        b.position_at_end(again)
+        places = [i64(at * self.shape.lanes) for at in range(self.count)]
+        loaded = [load(b, self.tile, place, self.kind) for place in places]
+        b.branch(begin)
+        b.position_at_end(begin)
+        phis = [b.phi(self.kind) for _ in loaded]
+        for phi, value in zip(phis, loaded, strict=True):
+            phi.add_incoming(zero(self.kind), entry)
+            phi.add_incoming(value, again)
+        return phis
+
+    def _level(
+        self, level: int, a: ir.Value, k: ir.Value, sums: list[ir.Value]
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """Loops of `level` and inside; a: element offset into A; k: rows of B used so far."""
+        extent, stride = self.loops[2 * level : 2 * level + 2]
+        if level == self.shape.levels - 1:
+            return self._innermost(extent, stride, a, k, sums)
+
+        def trip(i: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+            inside = self.b.add(a, self.b.mul(i, stride))
+            used, inner = self._level(level + 1, inside, values[0], values[1:])
+            return [used, *inner]
+
+        used, *out = repeat_guarded(self.b, extent, [k, *sums], trip)
+        return used, out
+
+    def _innermost(
+        self, extent: ir.Value, stride: ir.Value, a: ir.Value, k: ir.Value, sums: list[ir.Value]
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        b, unroll = self.b, self.shape.unroll
+        rows = self._row_pointers(a)
+        panel = self._offset(self.panel, b.mul(k, i64(self.shape.panel)))
+
+        def trip(i: ir.Value, values: list[ir.Value], first: ir.Value, steps: int) -> list:
+            step = b.add(first, b.mul(i, i64(steps)))
+            for u in range(steps):
+                values = self._step(rows, panel, b.add(step, i64(u)), stride, values, u)
+            return values
+
+        whole = b.sdiv(extent, i64(unroll)) if unroll > 1 else extent
+        sums = repeat_guarded(b, whole, sums, lambda i, v: trip(i, v, i64(0), unroll))
+        if unroll > 1:
+            done = b.mul(whole, i64(unroll))
+            left = b.sub(extent, done)
+            sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, done, 1))
+        return b.add(k, extent), sums
+
+    def _row_pointers(self, a: ir.Value) -> list[ir.Value]:
+        b, (outer, inner) = self.b, self.shape.rows
+        base = self._offset(self.a, a)
+        pointers = []
+        for i in range(outer):
+            for j in range(inner):
+                shift = b.add(
+                    b.mul(self.row_strides[0], i64(i)), b.mul(self.row_strides[1], i64(j))
+                )
+                pointers.append(self._offset(base, shift))
+        return pointers
+
+    def _step(
+        self,
+        rows: list[ir.Value],
+        panel: ir.Value,
+        k: ir.Value,
+        stride: ir.Value,
+        sums: list[ir.Value],
+        u: int,
+    ) -> list[ir.Value]:
+        """One k: a rank-1 update of the chain that the unrolled step u belongs to."""
+        b, shape = self.b, self.shape
+        chain = (u % shape.chains) * self.count
+        row = b.mul(k, i64(shape.panel))
+        columns = [
+            load(b, panel, b.add(row, i64(v * shape.lanes)), self.kind)
+            for v in range(shape.vectors)
+        ]
+        self._prefetch(panel, row)
+        place = k if shape.unit else b.mul(k, stride)
+        out = list(sums)
+        for i, pointer in enumerate(rows):
+            value = splat(b, load(b, pointer, place, self.element), shape.lanes)
+            for v, column in enumerate(columns):
+                at = chain + i * shape.vectors + v
+                out[at] = fma(b, value, column, out[at], self.fused)
+        return out
+
+    def _prefetch(self, panel: ir.Value, row: ir.Value) -> None:
+        """Asks for the same columns of B `ahead` steps later: across pages, into the next panel."""
+        shape = self.shape
+        if not shape.ahead:
+            return
+        line = _LINE // (dtype_bits(shape.dtype) // 8)
+        for column in range(0, shape.vectors * shape.lanes, line):
+            later = self.b.add(row, i64(shape.ahead * shape.panel + column))
+            prefetch(self.b, self._offset(panel, later))
+
+    def _offset(self, pointer: ir.Value, count: ir.Value) -> ir.Value:
+        return self.b.gep(pointer, [count], source_etype=self.element)

@@ -1,0 +1,268 @@
+"""How a contraction is cut: the register tile, blocks for the caches, tasks for the threads.
+
+What is fixed when the kernel is emitted is a `Schedule`; what depends on run-time extents is a
+`Cut`, computed by one formula in Python and in the kernel.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from llvmlite import ir
+
+from cuvil.codegen.contraction.arith import Arith, Index, Size
+from cuvil.codegen.contraction.microkernel import MicroKernel
+from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
+from cuvil.codegen.facts import TargetFacts, dtype_bits
+
+TASK_OPERATIONS = 4_000_000  # multiply-adds*2 of a task: 20 us and more on a fast core
+TASKS_WANTED = 64  # enough for 16 threads to finish together
+_STREAM_ROWS = 10  # streaming B from memory costs as much as about this many rows of sums
+_MOST_ROWS = 28
+_LATENCY_SUMS = 10  # independent accumulators that keep two FMA pipes of latency 4-5 busy
+_PAD = 16  # elements after each packed row of A
+_PANELS_PER_PACKING = 12  # of B, that share the cost of copying rows of A
+_AHEAD_BYTES = 8192  # of B: two pages, since hardware prefetchers stop at the end of one
+_PREFETCH_ROWS = 4  # with fewer, loads of B alone keep the memory busy
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The cut that does not depend on run-time extents.
+
+    lanes, vectors: the tile is `width` = lanes*vectors columns. tile: rows per tile in each row
+    dim (1 but for the last two). k: merged k dims. k_block: most steps of the outermost k dim
+    per pass over a task, 0 for all. most_tiles, most_panels: bounds of a task; 0: no bound.
+    pack: "never", "always", or "aliased": when the row stride is a multiple of 4096 bytes.
+    """
+
+    lanes: int
+    vectors: int
+    tile: tuple[int, ...]
+    k: tuple[KDim, ...]
+    k_block: int
+    most_tiles: int
+    most_panels: int
+    pack: str
+
+    @property
+    def width(self) -> int:
+        """Columns of a tile."""
+        return self.lanes * self.vectors
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of the largest tile."""
+        return prod(self.tile)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The cut for given extents: ints or values of a kernel.
+
+    row_tiles: tiles per row dim; tiles and panels: in all; task_tiles, task_panels: per task;
+    batches, row_blocks, panel_blocks: the task space, panel block fastest.
+    """
+
+    row_tiles: list[Index]
+    tiles: Index
+    panels: Index
+    task_tiles: Index
+    task_panels: Index
+    batches: Index
+    row_blocks: Index
+    panel_blocks: Index
+
+
+def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
+    """Chooses tile and blocks from the spec's static extents and the target's facts."""
+    lanes = min(facts.lanes(spec.dtype), spec.panel)
+    vectors, rows = _register_tile(spec, facts, lanes)
+    tile = _spread(rows, [dim.extent for dim in spec.rows])
+    k = merge_k(spec.k)
+    k_block = _k_block(spec, facts, k)
+    row_bytes = _row_bytes(spec, k, k_block)
+    most_tiles = max(1, facts.l2_bytes // 2 // row_bytes // prod(tile))
+    pack = _pack(spec, facts, k, prod(tile))
+    return Schedule(lanes, vectors, tile, k, k_block, most_tiles, 8 if k_block else 0, pack)
+
+
+def make_cut(spec: ContractionSpec, schedule: Schedule, at: Arith) -> Cut:
+    """The task space for the extents that `at` sees."""
+    row_tiles = [
+        at.ceil_div(at.size(dim.extent), tile)
+        for dim, tile in zip(spec.rows, schedule.tile, strict=True)
+    ]
+    tiles = at.product(row_tiles)
+    panels = at.ceil_div(at.size(spec.n), spec.panel)
+    batches = at.product([at.size(dim.extent) for dim in spec.batch])
+    k = at.maximum(1, at.product([at.size(dim.extent) for dim in schedule.k]))
+    cost = at.mul(k, 2 * spec.panel * max(schedule.tile_rows, _STREAM_ROWS))
+    units = at.mul(batches, at.mul(tiles, panels))
+    packed = schedule.pack != "never"
+    tasks = TASKS_WANTED // 2 if packed else TASKS_WANTED
+    wanted = at.maximum(at.div(TASK_OPERATIONS, cost), at.div(units, tasks))
+    area = at.maximum(1, wanted)
+    few = at.maximum(1, at.minimum(panels, _PANELS_PER_PACKING if packed else 1))
+    most_tiles = at.maximum(1, at.minimum(tiles, schedule.most_tiles))
+    task_tiles = at.minimum(most_tiles, at.maximum(1, at.div(area, few)))
+    most_panels = at.minimum(panels, schedule.most_panels) if schedule.most_panels else panels
+    task_panels = at.maximum(1, at.minimum(most_panels, at.div(area, task_tiles)))
+    row_blocks = at.ceil_div(tiles, task_tiles)
+    panel_blocks = at.ceil_div(panels, task_panels)
+    return Cut(
+        row_tiles,
+        tiles,
+        panels,
+        at.ceil_div(tiles, row_blocks),
+        at.ceil_div(panels, panel_blocks),
+        batches,
+        row_blocks,
+        panel_blocks,
+    )
+
+
+def task_count(spec: ContractionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
+    """Tasks of the kernel, for the given dim slots."""
+    return _tasks(spec, facts, Arith(None, dims))
+
+
+def emit_task_count(
+    b: ir.IRBuilder, dims: ir.Value, spec: ContractionSpec, facts: TargetFacts
+) -> ir.Value:
+    """The same as an i64 value, from a pointer to the dim slots."""
+    at = Arith(b, dims)
+    return at.value(_tasks(spec, facts, at))
+
+
+def _tasks(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
+    cut = make_cut(spec, make_schedule(spec, facts), at)
+    return at.mul(cut.batches, at.mul(cut.row_blocks, cut.panel_blocks))
+
+
+def scratch_bytes(spec: ContractionSpec, facts: TargetFacts) -> int:
+    """Bytes of scratch that the kernel needs, whatever the run-time extents."""
+    schedule = make_schedule(spec, facts)
+    return pack_bytes(spec, schedule) + sums_bytes(spec, schedule)
+
+
+def pack_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
+    """Bytes of the packed rows of A, at the start of scratch."""
+    if schedule.pack == "never":
+        return 0
+    rows = schedule.most_tiles * schedule.tile_rows
+    return rows * pack_pitch(schedule) * dtype_bits(spec.dtype) // 8
+
+
+def sums_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
+    """Bytes of the tiles of sums: one, or all of a task when k is blocked."""
+    tile = schedule.tile_rows * schedule.width * dtype_bits(spec.dtype) // 8
+    if not schedule.k_block:
+        return tile
+    return tile * schedule.most_tiles * schedule.most_panels * (spec.panel // schedule.width)
+
+
+def pack_pitch(schedule: Schedule) -> int:
+    """Elements from one packed row of A to the next: never a multiple of 4096 bytes."""
+    extent = schedule.k_block or schedule.k[0].extent
+    return -(-extent // _PAD) * _PAD + _PAD
+
+
+def tile_shape(
+    spec: ContractionSpec,
+    schedule: Schedule,
+    facts: TargetFacts,
+    size: tuple[int, int],
+    vectors: int,
+) -> MicroKernel:
+    """The micro-kernel for a tile of `size` rows and `vectors` vectors."""
+    sums = size[0] * size[1] * vectors
+    room = facts.vector_registers - vectors - 1
+    chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
+    while chains > 1 and sums * chains > room:
+        chains //= 2
+    levels = len(schedule.k)
+    unit = schedule.k[-1].a_stride == 1
+    row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
+    ahead = _AHEAD_BYTES // row_bytes if size[0] * size[1] >= _PREFETCH_ROWS else 0
+    return MicroKernel(
+        size, vectors, schedule.lanes, spec.panel, levels, chains, chains, unit, ahead, spec.dtype
+    )
+
+
+def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tuple[int, int]:
+    """(vectors, rows) with the most multiply-adds per load that the registers hold."""
+    total = _static_product([dim.extent for dim in spec.rows])
+    spare = 1 if facts.fma else 2
+    best, chosen = 0.0, (1, 1)
+    for vectors in range(1, spec.panel // lanes + 1):
+        rows = min((facts.vector_registers - vectors - spare) // vectors, _MOST_ROWS)
+        if (spec.panel // lanes) % vectors or rows < 1:
+            continue
+        rows = min(rows, total or rows)
+        if rows * vectors / (rows + vectors) > best:
+            best, chosen = rows * vectors / (rows + vectors), (vectors, rows)
+    return chosen
+
+
+def _spread(rows: int, extents: list[Size]) -> tuple[int, ...]:
+    """Rows of a tile per dim: along the last dim, and over the one before it when that is short."""
+    last = extents[-1]
+    inner = min(rows, max(1, last)) if isinstance(last, int) else rows
+    tile = [1] * len(extents)
+    tile[-1] = inner
+    if len(extents) > 1 and inner < rows and inner == last:
+        outer = extents[-2]
+        tile[-2] = min(rows // inner, max(1, outer) if isinstance(outer, int) else rows)
+    return tuple(tile)
+
+
+def _k_block(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...]) -> int:
+    """Steps of the outermost k dim for which B's panel takes a quarter of L2 and A a half."""
+    size = dtype_bits(spec.dtype) // 8
+    rows = _static_product([dim.extent for dim in spec.rows]) or 128
+    inner = _static_product([dim.extent for dim in k[1:]])
+    if rows <= 4 or inner is None or inner == 0:
+        return 0
+    steps = min(facts.l2_bytes // 4 // spec.panel, facts.l2_bytes // 2 // min(rows, 128)) // size
+    block = max(1, steps // inner)
+    extent = k[0].extent
+    if not isinstance(extent, int):
+        return block
+    if extent <= block:
+        return 0
+    blocks = -(-extent // block)
+    even = -(-extent // blocks)
+    return min(block, -(-even // _PAD) * _PAD) if inner == 1 else even
+
+
+def _row_bytes(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
+    """About how many bytes of A one more row touches that its neighbours do not."""
+    size = dtype_bits(spec.dtype) // 8
+    steps = _static_product([dim.extent for dim in k]) or 1024
+    if k_block:
+        steps = k_block * (_static_product([dim.extent for dim in k[1:]]) or 1)
+    stride, first = spec.rows[-1].a_stride, k[0].extent
+    if len(k) > 1 and isinstance(stride, int) and isinstance(first, int):
+        steps = min(steps, max(1, stride * first))
+    return max(1, steps) * size
+
+
+def _pack(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...], rows: int) -> str:
+    """Whether rows of A that share few sets of L1 are worth copying first."""
+    if len(k) > 1 or k[0].a_stride != 1 or rows <= 4:
+        return "never"
+    stride = spec.rows[-1].a_stride
+    if rows + 2 <= facts.l1_ways * 3 // 2:
+        return "never"
+    if not isinstance(stride, int):
+        return "aliased"
+    page = facts.l1_bytes // facts.l1_ways
+    places = page // gcd(max(1, stride) * dtype_bits(spec.dtype) // 8, page)
+    return "always" if -(-rows // places) + 2 > facts.l1_ways * 3 // 2 else "never"
+
+
+def _static_product(extents: list[Size]) -> int | None:
+    if all(isinstance(extent, int) for extent in extents):
+        return prod(extents)
+    return None

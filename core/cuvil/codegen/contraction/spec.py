@@ -1,0 +1,103 @@
+"""What a contraction is: C[batch, rows, n] = epilogue(sum over k of A[batch, rows, k] * B[n, k]).
+
+Every extent and stride counts elements. B is packed in panels (see `packing`), its k order is
+row-major over `k`. Offsets of A and C are sums of index * stride; C's columns are contiguous.
+"""
+
+from dataclasses import dataclass
+
+from cuvil.codegen.contraction.arith import Size
+
+
+@dataclass(frozen=True)
+class RowDim:
+    """One dim of the rows, outer to inner: [M] for a product, [OH, OW] for a convolution."""
+
+    extent: Size
+    a_stride: Size
+    c_stride: Size
+
+
+@dataclass(frozen=True)
+class BatchDim:
+    """One batch dim. b_stride 0 shares B. col_stride is added to the columns that the epilogue
+    sees, so that groups of a convolution continue one another."""
+
+    extent: Size
+    a_stride: Size
+    b_stride: Size
+    c_stride: Size
+    col_stride: int = 0
+
+
+@dataclass(frozen=True)
+class KDim:
+    """One dim of the sum, outer to inner: [K], or [KH, KW, C] of a convolution."""
+
+    extent: Size
+    a_stride: Size
+
+
+@dataclass(frozen=True)
+class ContractionSpec:
+    """One contraction kernel. rows and k need at least one dim each.
+
+    panel: columns per panel of B, a multiple or a divisor of the target's lanes, a power of two
+    or a multiple of the tile's width. a, b, c: indices into the kernel's `buffers`.
+    accumulate: C's old value is added to the sum before the epilogue.
+    """
+
+    batch: tuple[BatchDim, ...]
+    rows: tuple[RowDim, ...]
+    k: tuple[KDim, ...]
+    n: Size
+    panel: int = 32
+    dtype: str = "f32"
+    a: int = 0
+    b: int = 1
+    c: int = 2
+    accumulate: bool = False
+
+
+def merge_k(dims: tuple[KDim, ...]) -> tuple[KDim, ...]:
+    """The same sum with fewer loops: dims that continue one another in A become one.
+
+    Dims of extent 1 vanish; at least one dim is left.
+    """
+    merged: list[KDim] = []
+    for dim in dims:
+        if dim.extent == 1:
+            continue
+        last = merged[-1] if merged else None
+        if last and _continues(last.extent, last.a_stride, dim.extent, dim.a_stride):
+            merged[-1] = KDim(last.extent * dim.extent, dim.a_stride)
+        else:
+            merged.append(dim)
+    return tuple(merged) or (KDim(1, 1),)
+
+
+def merge_rows(dims: tuple[RowDim, ...]) -> tuple[RowDim, ...]:
+    """Rows with fewer dims where both A and C allow it.
+
+    For the planner: an epilogue that is emitted for the result sees the merged indices, so its
+    own operands must be laid out like C.
+    """
+    merged: list[RowDim] = []
+    for dim in dims:
+        if dim.extent == 1:
+            continue
+        last = merged[-1] if merged else None
+        if (
+            last
+            and _continues(last.extent, last.a_stride, dim.extent, dim.a_stride)
+            and _continues(last.extent, last.c_stride, dim.extent, dim.c_stride)
+        ):
+            merged[-1] = RowDim(last.extent * dim.extent, dim.a_stride, dim.c_stride)
+        else:
+            merged.append(dim)
+    return tuple(merged) or (RowDim(1, 0, 0),)
+
+
+def _continues(count: Size, outer: Size, extent: Size, inner: Size) -> bool:
+    known = all(isinstance(size, int) for size in (count, outer, extent, inner))
+    return known and outer == extent * inner

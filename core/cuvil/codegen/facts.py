@@ -1,0 +1,42 @@
+"""What code generation may know about a target's CPU: numbers and LLVM's own strings."""
+
+from dataclasses import dataclass
+
+_BITS = {
+    "bool": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "f16": 16, "bf16": 16,
+    "i32": 32, "u32": 32, "f32": 32, "i64": 64, "u64": 64, "f64": 64,
+}  # fmt: skip
+
+
+def dtype_bits(dtype: str) -> int:
+    """Bits of one element in memory."""
+    return _BITS[dtype]
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """A record of one target, as its backend fills it; generators branch on nothing else.
+
+    triple, cpu, features: as LLVM takes them (features is "+a,-b").
+    vector_bits: width of the widest register worth using; vector_registers: how many.
+    fma: a fused multiply-add instruction exists for float vectors (else it would call libm).
+    masked_memory: masked vector loads and stores cost about as much as plain ones.
+    l1_bytes, l1_ways, l2_bytes: the data caches of one core.
+    prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
+    """
+
+    triple: str
+    cpu: str = "generic"
+    features: str = ""
+    vector_bits: int = 128
+    vector_registers: int = 16
+    fma: bool = False
+    masked_memory: bool = False
+    l1_bytes: int = 32 * 1024
+    l1_ways: int = 8
+    l2_bytes: int = 512 * 1024
+    prefer_vector_width: int = 0
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of `dtype` in one vector register."""
+        return self.vector_bits // dtype_bits(dtype)
