@@ -1,0 +1,77 @@
+"""Compiles the C runtime to LLVM bitcode: `build_bitcode.py <triple> <out_dir>`.
+
+Writes `<out_dir>/cuvil_runtime-<triple>.bc`, one module that a compiled model links in and
+internalises. The triple is LLVM's (`aarch64-unknown-linux-gnu`) or without vendor; one without an
+operating system (`thumb-none-eabi`) gives the freestanding runtime. The same sources give the same
+bytes. Needs `ziglang`, whose clang must not be newer than llvmlite's LLVM.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RUNTIME = Path(__file__).resolve().parents[1] / "runtime_c"
+FLAGS = [
+    "-std=c11",
+    "-O2",
+    "-g0",
+    "-fPIC",
+    "-fno-stack-protector",
+    "-fomit-frame-pointer",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-sanitize=all",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Iinclude",
+]
+FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding"]
+OPERATING_SYSTEMS = ("linux", "macos", "windows")
+
+
+def zig_target(triple: str) -> tuple[str, bool]:
+    """Zig's name for an LLVM triple, and whether it has an operating system."""
+    parts = [part for part in triple.split("-") if part not in ("unknown", "pc", "apple")]
+    hosted = any(part.startswith(OPERATING_SYSTEMS) for part in parts)
+    if hosted:
+        return "-".join(parts), True
+    return f"{parts[0]}-freestanding-{parts[-1] if len(parts) > 1 else 'none'}", False
+
+
+def bitcode_path(triple: str, out_dir: Path) -> Path:
+    """Where the module of a triple is written."""
+    return out_dir / f"cuvil_runtime-{triple}.bc"
+
+
+def build(triple: str, out_dir: Path) -> Path:
+    """Compiles the runtime; returns the module's path. Raises CalledProcessError on failure."""
+    target, hosted = zig_target(triple)
+    output = bitcode_path(triple, out_dir.resolve())
+    output.parent.mkdir(parents=True, exist_ok=True)
+    flags = [*FLAGS, *([] if hosted else FREESTANDING)]
+    with tempfile.TemporaryDirectory() as cache:
+        names = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
+        subprocess.run(
+            [sys.executable, "-m", "ziglang", "cc", "-target", target, *flags]
+            + ["-emit-llvm", "-c", "src/unity.c", "-o", str(output)],
+            cwd=RUNTIME,
+            env={**os.environ, **dict.fromkeys(names, cache)},
+            check=True,
+        )
+    return output
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("triple")
+    parser.add_argument("out_dir", type=Path)
+    arguments = parser.parse_args()
+    print(build(arguments.triple, arguments.out_dir))
+
+
+if __name__ == "__main__":
+    main()
