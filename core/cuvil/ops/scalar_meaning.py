@@ -109,13 +109,13 @@ def rsqrt(x: Array) -> Array:
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow: e**x / (1 + e**x) below zero."""
     e = np.exp(-np.abs(x))
-    return np.where(x < 0, e, np.ones_like(e)) / (1 + e)
+    return np.asarray(np.where(x < 0, e, np.ones_like(e)) / (1 + e))
 
 
 def isinf(x: Array, detect_negative: int, detect_positive: int) -> Array:
     """Whether x is one of the infinities asked for."""
     positive = (x == np.inf) if detect_positive else np.zeros(x.shape, bool)
-    return positive | (x == -np.inf) if detect_negative else positive
+    return np.asarray(positive | (x == -np.inf) if detect_negative else positive)
 
 
 def select(condition: Array, a: Array, b: Array) -> Array:
