@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.codegen import abi
 from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
-from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, declare, i64
+from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, declare, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import host
 
@@ -24,6 +24,7 @@ class ProgramEmitter:
     module: ir.Module
     slots: SlotTable
     kernels: Mapping[str, ir.Function]
+    tasks: Mapping[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]]
     launch: ir.Function
     function: ir.Function
     b: ir.IRBuilder = field(default_factory=ir.IRBuilder)
@@ -94,7 +95,7 @@ def _launch(e: ProgramEmitter, op: Operation) -> None:
         e.b.store(e.values[buffer], e.b.gep(e.table, [i64(i)], source_etype=PTR))
     site = ir.Constant(I32, op.site.value.data)
     kernel = e.kernels[op.kernel.data]
-    tasks = e.dim(_dims_of(op, "tasks"))
+    tasks = e.tasks[op.kernel.data](e.b, e.part(abi.FRAME_DIMS))
     e.check(e.b.call(e.launch, [e.frame, kernel, e.table, tasks, site]))
 
 
@@ -167,12 +168,16 @@ def emit_main(
     program: host.ProgramOp,
     slots: SlotTable,
     kernels: Mapping[str, ir.Function],
+    tasks: Mapping[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]],
     name: str,
 ) -> ir.Function:
-    """Adds `int32 name(cuvil_frame *)` that runs the program once."""
-    launch = _emit_launch(module)
+    """Adds `int32 name(cuvil_frame *)` that runs the program once.
+
+    tasks: per kernel, emits the number of its tasks from the dim slots."""
+    found = module.globals.get("cuvil.launch")
+    launch = found or _emit_launch(module)
     function = ir.Function(module, abi.MAIN, name)
-    e = ProgramEmitter(module, slots, kernels, launch, function)
+    e = ProgramEmitter(module, slots, kernels, tasks, launch, function)
     e.b = ir.IRBuilder(function.append_basic_block("entry"))
     launches = [op for op in program.body.walk() if isinstance(op, host.LaunchOp)]
     width = max((len(op.buffers) for op in launches), default=0)
@@ -213,8 +218,7 @@ def _emit_launch(module: ir.Module) -> ir.Function:
         with inline:
             dims = abi.field(b, frame, abi.FRAME, abi.FRAME_DIMS)
             scratch = abi.field(b, frame, abi.FRAME, abi.FRAME_SCRATCH)
-            typed = b.bitcast(kernel, KERNEL_TYPE.as_pointer())
-            b.store(b.call(typed, [buffers, dims, i64(0), tasks, scratch]), result)
+            b.store(b.call(callee(b, kernel, KERNEL_TYPE), [buffers, dims, i64(0), tasks, scratch]), result)
     with b.if_then(profiled, likely=False):
         b.call(_method(b, api, abi.API_PROFILE_END, abi.PROFILE), [frame, site])
     b.ret(b.load(result, typ=I32))
@@ -222,7 +226,7 @@ def _emit_launch(module: ir.Module) -> ir.Function:
 
 
 def _method(b: ir.IRBuilder, api: ir.Value, number: int, kind: ir.FunctionType) -> ir.Value:
-    return b.bitcast(abi.field(b, api, abi.API, number), kind.as_pointer())
+    return callee(b, abi.field(b, api, abi.API, number), kind)
 
 
 def emit_prepare(module: ir.Module, slots: SlotTable, name: str) -> ir.Function:

@@ -165,6 +165,13 @@ def f32_to_bf16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return b.trunc(b.lshr(kept, _filled(wide, 16)), narrow)
 
 
+def callee(b: ir.IRBuilder, pointer: ir.Value, kind: ir.FunctionType) -> ir.Value:
+    """A function pointer that `b.call` accepts: llvmlite wants the callee's type on the pointer."""
+    cast = ir.instructions.CastInstr(b.block, "bitcast", pointer, kind.as_pointer(), "")
+    b._insert(cast)
+    return cast
+
+
 def set_target(function: ir.Function, facts: TargetFacts) -> None:
     """Marks a function that never unwinds and, where asked, LLVM's own vector width."""
     function.attributes.add("nounwind")

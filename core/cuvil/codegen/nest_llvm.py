@@ -93,7 +93,7 @@ def _constant(e: KernelEmitter, op: Operation) -> None:
     e.set(op, ir.Constant(value_type(kind.data), value))
 
 
-_INDEX: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]] = {
+INDEX_OPS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]] = {
     "add": lambda b, x, y: b.add(x, y, flags=("nsw",)),
     "sub": lambda b, x, y: b.sub(x, y, flags=("nsw",)),
     "mul": lambda b, x, y: b.mul(x, y, flags=("nsw",)),
@@ -116,7 +116,7 @@ def _nonzero(b: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
 
 def _index(e: KernelEmitter, op: Operation) -> None:
     assert isinstance(op, nest.IndexOp)
-    e.set(op, _INDEX[op.fn.data](e.b, e.get(op, 0), e.get(op, 1)))
+    e.set(op, INDEX_OPS[op.fn.data](e.b, e.get(op, 0), e.get(op, 1)))
 
 
 def _scalar(e: KernelEmitter, op: Operation) -> None:
@@ -124,9 +124,14 @@ def _scalar(e: KernelEmitter, op: Operation) -> None:
     data = op.operands[1] if op.fn.data == "select" else op.operands[0]
     kind = data.type
     assert isinstance(kind, ElementType)
-    attrs = {k: _plain(v) for k, v in op.params.data.items()} if op.params else {}
+    attrs = plain_params(op)
     args = [e.values[v] for v in op.operands]
     e.set(op, emit_scalar(op.fn.data, e.b, args, kind.data, attrs=attrs, facts=e.facts))
+
+
+def plain_params(op: nest.ScalarOp) -> dict[str, object]:
+    """The extra numbers of a scalar op as Python values."""
+    return {k: _plain(v) for k, v in op.params.data.items()} if op.params else {}
 
 
 def _plain(attribute: object) -> object:

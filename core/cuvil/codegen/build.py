@@ -1,0 +1,188 @@
+"""A plan to code: one unit per part of a variant's kernels, and one that describes the model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
+from cuvil.codegen.dims_llvm import dim_value
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.host_llvm import emit_main, emit_prepare
+from cuvil.codegen.llvm_util import KERNEL_TYPE
+from cuvil.codegen.loops_llvm import module_text
+from cuvil.codegen.nest_llvm import emit_kernel
+from cuvil.codegen.slots import SlotTable
+from cuvil.codegen.template_llvm import Tasks, emit_template
+from cuvil.codegen.unit import Unit
+from cuvil.ir import nest
+from cuvil.ir.dims import Dim
+from cuvil.plan.plan import Plan
+
+PARTS = 8  # kernels of a variant are spread over at most so many units
+
+
+@dataclass(frozen=True)
+class VariantTarget:
+    """A variant to build: its name, the feature bits it requires, the facts to generate for."""
+
+    name: str
+    required: int
+    facts: TargetFacts
+
+
+@dataclass
+class Code:
+    """The units of a model and where its artefact is found.
+
+    symbol: the exported artefact. hidden: symbols that units share among themselves.
+    """
+
+    units: list[Unit]
+    symbol: str
+    hidden: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Launchable:
+    tasks: Tasks
+    scratch: int
+
+
+def build_code(
+    plan: Plan,
+    variants: Sequence[VariantTarget],
+    build_id: bytes,
+    *,
+    producer: str,
+    opt: int = 3,
+    weights_file: str | None = None,
+    weights_symbol: str | None = None,
+    feature_names: Sequence[str] = (),
+    detect: str | None = None,
+) -> Code:
+    """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
+
+    detect: the name of a function that another unit defines. weights_symbol: likewise of the data.
+    """
+    slots = SlotTable(plan.symbols)
+    code = Code([], f"{plan.name}_artefact")
+    described: list[tuple[VariantTarget, int]] = []
+    glue = ir.Module()
+    mains = []
+    for target in variants:
+        launchable = _emit_kernels(plan, target, slots, code, opt)
+        main = _emit_variant_main(glue, plan, target, slots, launchable, code)
+        mains.append(main)
+        described.append((target, max((x.scratch for x in launchable.values()), default=0)))
+    for port in (*plan.inputs, *plan.outputs):
+        for dim in port.type.dims:
+            slots.encode(dim)
+    slots.encode(plan.arena_bytes)
+    rows = [
+        Variant(t.name, t.required, main, scratch)
+        for (t, scratch), main in zip(described, mains, strict=True)
+    ]
+    prepare = emit_prepare(glue, slots, f"{plan.name}.prepare")
+    prepare.linkage = "internal"
+    description = _describe(plan, build_id, producer, weights_file, feature_names)
+    emit_artefact(
+        glue, code.symbol, description, slots, rows, prepare,
+        _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
+        _external_data(glue, weights_symbol),
+    )  # fmt: skip
+    base = variants[-1].facts
+    code.units.append(Unit(module_text(glue), base.triple, base.cpu, base.features, min(opt, 1)))
+    return code
+
+
+def _describe(
+    plan: Plan, build_id: bytes, producer: str, file: str | None, names: Sequence[str]
+) -> Description:
+    def ports(items: Iterable[object]) -> list[Port]:
+        return [Port(p.name, p.type) for p in items]  # type: ignore[attr-defined]
+
+    return Description(
+        plan.name, producer, build_id, ports(plan.inputs), ports(plan.outputs), plan.bounds,
+        plan.arena_bytes, plan.weights_bytes, file, plan.sites, names,
+    )  # fmt: skip
+
+
+def _emit_kernels(
+    plan: Plan, target: VariantTarget, slots: SlotTable, code: Code, opt: int
+) -> dict[str, _Launchable]:
+    """Emits a variant's kernels into units; returns what their launches need, by kernel name."""
+    modules = [ir.Module() for _ in range(min(PARTS, max(1, len(plan.kernels))))]
+    found: dict[str, _Launchable] = {}
+    templates = [k for k, op in plan.kernels.items() if is_template(op)]
+    others = [k for k in plan.kernels if k not in set(templates)]
+    for i, name in enumerate([*templates, *others]):
+        kernel = plan.kernels[name]
+        symbol = f"{plan.name}.{target.name}.{name}"
+        module = modules[i % len(modules)]
+        if is_template(kernel):
+            made = emit_template(module, kernel, target.facts, slots, symbol)
+            found[name] = _Launchable(made.tasks, made.scratch_bytes)
+        else:
+            scratch = emit_kernel(module, kernel, target.facts, slots, symbol)
+            found[name] = _Launchable(_literal_tasks(kernel.tasks.data[0], slots), scratch)
+        code.hidden.add(symbol)
+    facts = target.facts
+    code.units += [
+        Unit(module_text(m), facts.triple, facts.cpu, facts.features, opt) for m in modules
+    ]
+    return found
+
+
+def is_template(kernel: nest.KernelOp) -> bool:
+    return isinstance(kernel.body.block.first_op, nest.TemplateOp)
+
+
+def _literal_tasks(dim: Dim, slots: SlotTable) -> Tasks:
+    if not isinstance(dim, int):
+        slots.of(dim)
+    return lambda b, dims: dim_value(b, dims, slots, dim)
+
+
+def _emit_variant_main(
+    glue: ir.Module,
+    plan: Plan,
+    target: VariantTarget,
+    slots: SlotTable,
+    launchable: dict[str, _Launchable],
+    code: Code,
+) -> ir.Function:
+    functions = {
+        name: ir.Function(glue, KERNEL_TYPE, f"{plan.name}.{target.name}.{name}")
+        for name in plan.kernels
+    }
+    tasks = {name: x.tasks for name, x in launchable.items()}
+    main = emit_main(glue, plan.program, slots, functions, tasks, f"{plan.name}.{target.name}.main")
+    main.linkage = "internal"
+    return main
+
+
+def _external(module: ir.Module, name: str | None, kind: ir.FunctionType) -> ir.Function | None:
+    return ir.Function(module, kind, name) if name else None
+
+
+def _external_data(module: ir.Module, name: str | None) -> ir.GlobalVariable | None:
+    if name is None:
+        return None
+    variable = ir.GlobalVariable(module, ir.IntType(8), name)
+    variable.global_constant = True
+    return variable
+
+
+def build_id_of(parts: Iterable[bytes]) -> bytes:
+    """32 bytes that change with anything that went into the build."""
+    digest = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+

@@ -1,0 +1,201 @@
+"""`nest.template` to the contraction generator: sizes become slots, epilogues run on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+from xdsl.ir import Operation, SSAValue
+
+from cuvil.codegen.contraction.arith import Size, Slot
+from cuvil.codegen.contraction.epilogue import EpilogueScope
+from cuvil.codegen.contraction.kernel import emit_contraction
+from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes
+from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, KDim, RowDim
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.llvm_util import I8, i64, splat, vector
+from cuvil.codegen.nest_llvm import INDEX_OPS, plain_params, value_type
+from cuvil.codegen.scalars import emit as emit_scalar
+from cuvil.codegen.slots import SlotTable
+from cuvil.ir import nest
+from cuvil.ir.dims import Dim
+from cuvil.ir.types import BufferType, ElementType
+
+Tasks = Callable[[ir.IRBuilder, ir.Value], ir.Value]
+
+
+@dataclass(frozen=True)
+class TemplateCode:
+    """What a template needs at its launch."""
+
+    tasks: Tasks
+    scratch_bytes: int
+
+
+def emit_template(
+    module: ir.Module, kernel: nest.KernelOp, facts: TargetFacts, slots: SlotTable, name: str
+) -> TemplateCode:
+    """Adds the kernel `name`, whose body is one template."""
+    template = next(op for op in kernel.body.block.ops if isinstance(op, nest.TemplateOp))
+    spec = contraction_spec(template, slots)
+    epilogue = RegionEpilogue(template, kernel, facts, slots)
+    emit_contraction(module, name, spec, facts, epilogue)
+
+    def tasks(b: ir.IRBuilder, dims: ir.Value) -> ir.Value:
+        return emit_task_count(b, dims, spec, facts)
+
+    return TemplateCode(tasks, scratch_bytes(spec, facts))
+
+
+def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> ContractionSpec:
+    """The generator's spec from the template's attributes."""
+    table = template.spec.data
+
+    def size(dim: Dim) -> Size:
+        return dim if isinstance(dim, int) else Slot(slots.of(dim))
+
+    def rows(key: str, width: int) -> list[list[Size]]:
+        flat = [size(d) for d in table[key].data]  # type: ignore[attr-defined]
+        return [flat[i : i + width] for i in range(0, len(flat), width)]
+
+    order = {value: i for i, value in enumerate(_kernel_buffers(template))}
+    a, b, c = (order[v] for v in template.buffers[:3])
+    return ContractionSpec(
+        batch=tuple(BatchDim(*row) for row in rows("batch", 5)),  # type: ignore[arg-type]
+        rows=tuple(RowDim(*row) for row in rows("rows", 3)),
+        k=tuple(KDim(*row) for row in rows("k", 2)),
+        n=size(table["n"].data[0]),  # type: ignore[attr-defined]
+        panel=table["panel"].data[0],  # type: ignore[attr-defined]
+        a=a,
+        b=b,
+        c=c,
+    )
+
+
+def _kernel_buffers(template: nest.TemplateOp) -> list[SSAValue]:
+    block = template.parent
+    assert block is not None
+    return list(block.args[:-1])
+
+
+@dataclass(frozen=True)
+class RegionEpilogue:
+    """An epilogue region as the generator's callable: every element op on a vector of columns."""
+
+    template: nest.TemplateOp
+    kernel: nest.KernelOp
+    facts: TargetFacts
+    slots: SlotTable
+
+    @property
+    def cost(self) -> int:
+        """About how many vector instructions one application takes."""
+        ops = self.template.epilogue.block.ops
+        return sum(_COST.get(_function(op), 1) for op in ops if isinstance(op, nest.ScalarOp))
+
+    def __call__(self, scope: EpilogueScope, acc: ir.Value) -> ir.Value:
+        block = self.template.epilogue.block
+        values: dict[SSAValue, ir.Value] = dict(
+            zip(block.args, [acc, *scope.batch, *scope.rows, scope.col], strict=True)
+        )
+        emitter = _Vector(self, scope, values, block.args[-1])
+        for op in block.ops:
+            if isinstance(op, nest.NestYieldOp):
+                return values[op.operands[0]]
+            emitter.emit(op)
+        raise AssertionError("an epilogue ends with nest.yield")
+
+
+def _function(op: Operation) -> str:
+    assert isinstance(op, nest.ScalarOp)
+    return op.fn.data
+
+
+_COST = dict.fromkeys(
+    "exp log tanh erf sigmoid gelu gelu_tanh silu mish softplus elu selu celu pow sin cos".split(),
+    24,
+)
+
+
+@dataclass
+class _Vector:
+    epilogue: RegionEpilogue
+    scope: EpilogueScope
+    values: dict[SSAValue, ir.Value]
+    column: SSAValue
+
+    def emit(self, op: Operation) -> None:
+        b, values = self.scope.builder, self.values
+        args = [values.get(v) for v in op.operands]
+        result = op.results[0]
+        if isinstance(op, nest.DimOp):
+            dim = op.expr.data[0]
+            slots = self.epilogue.slots
+            values[result] = self.scope.size(dim if isinstance(dim, int) else Slot(slots.of(dim)))
+        elif isinstance(op, nest.ConstantOp):
+            values[result] = self._constant(op)
+        elif isinstance(op, nest.IndexOp):
+            values[result] = INDEX_OPS[op.fn.data](b, args[0], args[1])
+        elif isinstance(op, nest.LoadOp):
+            values[result] = self._load(op)
+        elif isinstance(op, nest.ScalarOp):
+            kind = op.operands[1 if op.fn.data == "select" else 0].type
+            assert isinstance(kind, ElementType)
+            values[result] = emit_scalar(
+                op.fn.data, b, args, kind.data, attrs=plain_params(op), facts=self.epilogue.facts
+            )
+        else:
+            raise ValueError(f"{op.name} cannot stand in an epilogue")
+
+    def _constant(self, op: nest.ConstantOp) -> ir.Value:
+        number = op.properties["value"].value.data  # type: ignore[attr-defined]
+        kind = op.results[0].type
+        if not isinstance(kind, ElementType):
+            return i64(number)
+        element = value_type(kind.data)
+        value = float(number) if kind.dtype.is_float else int(number)
+        return splat(self.scope.builder, ir.Constant(element, value), self.scope.lanes)
+
+    def _load(self, op: nest.LoadOp) -> ir.Value:
+        kind = op.buffer.type
+        assert isinstance(kind, BufferType)
+        buffer = _kernel_buffers(self.epilogue.template).index(op.buffer)
+        offset = self.values[op.offset]
+        step = column_step(op.offset, self.column)
+        load = {0: self.scope.load_broadcast, 1: self.scope.load}.get(step)
+        if load is None:
+            raise ValueError("an epilogue reads its operands along columns or once per row")
+        value = load(buffer, kind.data, offset)
+        if kind.data == "bool":
+            zero = ir.Constant(vector(I8, self.scope.lanes), None)
+            value = self.scope.builder.icmp_unsigned("!=", value, zero)
+        return value
+
+
+def column_step(offset: SSAValue, column: SSAValue) -> int | None:
+    """By how much an index grows per column; None where that is not a literal."""
+    if offset is column:
+        return 1
+    owner = offset.owner
+    if not isinstance(owner, nest.IndexOp):
+        return 0
+    left, right = (column_step(v, column) for v in owner.operands)
+    fn = owner.fn.data
+    if left is None or right is None:
+        return None
+    if fn in ("add", "sub"):
+        return left + right if fn == "add" else left - right
+    if (left, right) == (0, 0):
+        return 0
+    if fn == "mul":
+        return _scaled(owner.operands[1], left) if right == 0 else _scaled(owner.operands[0], right)
+    return None
+
+
+def _scaled(factor: SSAValue, step: int) -> int | None:
+    owner = factor.owner
+    if isinstance(owner, nest.ConstantOp):
+        return step * int(owner.properties["value"].value.data)  # type: ignore[attr-defined]
+    return None
+

@@ -1,0 +1,60 @@
+"""One LLVM module to one object file: the only place that runs LLVM's passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import llvmlite.binding as llvm
+
+OPT_LEVELS = range(4)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A module's text with what LLVM must know to compile it.
+
+    ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
+    emit: "o" (object), "asm" or "llvm" (optimised IR).
+    """
+
+    ir: str
+    triple: str
+    cpu: str
+    features: str
+    opt: int = 3
+    emit: str = "o"
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=16)
+def target_machine(triple: str, cpu: str, features: str, opt: int) -> llvm.TargetMachine:
+    """LLVM's machine for position-independent code."""
+    _initialise()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=opt, reloc="pic", codemodel="small"
+    )
+
+
+def compile_unit(unit: Unit) -> bytes:
+    """Optimises and emits a unit. Raises RuntimeError with LLVM's message for malformed IR."""
+    machine = target_machine(unit.triple, unit.cpu, unit.features, unit.opt)
+    module = llvm.parse_assembly(unit.ir)
+    module.triple = unit.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=unit.opt)
+    options.loop_vectorization = options.slp_vectorization = unit.opt >= 2
+    options.loop_unrolling = unit.opt >= 2
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    if unit.emit == "llvm":
+        return str(module).encode()
+    if unit.emit == "asm":
+        return machine.emit_assembly(module).encode()  # type: ignore[no-any-return]
+    return machine.emit_object(module)  # type: ignore[no-any-return]

@@ -1,0 +1,75 @@
+"""Buffers while a program is being planned: who lies where, from which step to which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from cuvil.ir.dims import Dim, evaluate, symbols
+from cuvil.ir.record import tensor_type
+from cuvil.plan.arena import ArenaPlan, Lifetime, plan_arena
+from cuvil.plan.steps import Arena, ArenaBuffer, Ref, base_of
+
+HINT = 64  # extent to plan with for a symbol that says nothing of its range
+
+
+def nbytes(value: SSAValue) -> Dim:
+    """The size of a tensor in bytes."""
+    kind = tensor_type(value)
+    return kind.size * kind.dtype.size
+
+
+@dataclass
+class Memory:
+    """Places of values and lifetimes of arena buffers; `step` is the clock."""
+
+    places: dict[SSAValue, Ref] = field(default_factory=dict)
+    wanted: dict[SSAValue, Ref] = field(default_factory=dict)
+    buffers: list[ArenaBuffer] = field(default_factory=list)
+    step: int = 0
+    loops: list[int] = field(default_factory=list)  # clock at the start of each open loop
+
+    def tick(self) -> None:
+        self.step += 1
+
+    def new(self, size: Dim) -> Arena:
+        """A fresh arena buffer that begins to live now."""
+        self.buffers.append(ArenaBuffer(size, self.step, self.step))
+        return Arena(len(self.buffers) - 1)
+
+    def touch(self, ref: Ref) -> Ref:
+        """Notes a use now; inside a loop, what is older than the loop lives to its end."""
+        base = base_of(ref)
+        if isinstance(base, Arena):
+            buffer = self.buffers[base.number]
+            buffer.last = max(buffer.last, self.step)
+            for start in self.loops:
+                if buffer.first < start:
+                    buffer.pinned.append(start)
+        return ref
+
+    def close_loop(self, start: int) -> None:
+        """Ends the loop that began at clock `start`."""
+        self.loops.remove(start)
+        for buffer in self.buffers:
+            if start in buffer.pinned:
+                buffer.last = max(buffer.last, self.step)
+
+    def destination(self, value: SSAValue) -> Ref:
+        """Where a value that is about to be computed goes: where it is wanted, or a new buffer."""
+        if value not in self.places:
+            self.places[value] = self.wanted.get(value) or self.new(nbytes(value))
+        return self.touch(self.places[value])
+
+    def plan(self, hints: Mapping[str, int]) -> ArenaPlan:
+        """Offsets of all arena buffers."""
+        lives = [
+            Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints)) for b in self.buffers
+        ]
+        return plan_arena(lives)
+
+
+def _hint(size: Dim, hints: Mapping[str, int]) -> int:
+    return evaluate(size, {name: hints.get(name, HINT) for name in symbols(size)})

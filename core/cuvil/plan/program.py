@@ -1,0 +1,232 @@
+"""A graph to steps: which kernels run, in what order, on which buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from cuvil.ir import nest
+from cuvil.ir.build import constant_array, location_name
+from cuvil.ir.dims import Dim, symbol
+from cuvil.ir.graph import Graph
+from cuvil.ir.record import attrs_of, tensor_type
+from cuvil.plan.groups import Group, partition
+from cuvil.plan.kernel import Draft, Kernel, inputs_of, signature
+from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
+from cuvil.plan.memory import Memory, nbytes
+from cuvil.plan.packing import Packing, pack_kernel
+from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
+from cuvil.plan.templates import match, template_kernel
+
+
+@dataclass
+class Planned:
+    """A program before offsets: kernels by name, steps, memory."""
+
+    kernels: dict[str, nest.KernelOp] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory)
+
+
+def plan_steps(graph: Graph) -> Planned:
+    """Partitions the graph, builds its kernels, orders its steps, assigns its buffers."""
+    planner = _Planner(graph)
+    memory = planner.planned.memory
+    for i, value in enumerate(graph.inputs):
+        memory.places[value] = Argument(i)
+    targets = [Argument(len(graph.inputs) + i) for i in range(len(graph.outputs))]
+    planner.planned.steps = planner.block(graph.block, graph.outputs, targets)
+    return planner.planned
+
+
+class _Planner:
+    def __init__(self, graph: Graph) -> None:
+        self.pool = graph.pool
+        self.planned = Planned()
+        self.memory = self.planned.memory
+        self.built: dict[object, Kernel] = {}
+        self.packers: dict[Packing, tuple[str, Dim]] = {}
+
+    # -- blocks --------------------------------------------------------------------------------
+    def block(self, block: Block, values: Sequence[SSAValue], targets: Sequence[Ref]) -> list[Step]:
+        """The steps of a block that leave `values` in `targets`."""
+        claimed: list[Ref | None] = []
+        for value, target in zip(values, targets, strict=True):
+            source = _stored(value)
+            mine = isinstance(source.owner, Operation) and source.owner.parent is block
+            fresh = mine and source.owner.name != "cuvil.constant"  # type: ignore[union-attr]
+            claimed.append(target if fresh and source not in self.memory.wanted else None)
+            if claimed[-1] is not None:
+                self.memory.wanted[source] = target
+        steps: list[Step] = []
+        for group in partition(block, lambda op: match(op) is not None):
+            self.memory.tick()
+            self._group(group, steps)
+        self.memory.tick()
+        for value, target, direct in zip(values, targets, claimed, strict=True):
+            if direct is None:
+                self.memory.touch(target)
+                steps.append(Copy(nbytes(value), self.place(value), target))
+        return steps
+
+    def place(self, value: SSAValue) -> Ref:
+        """Where a stored value or a constant lies."""
+        owner = value.owner
+        if value not in self.memory.places and isinstance(owner, Operation):
+            if owner.name == "cuvil.constant":
+                self.memory.places[value] = Weight(self._key(owner))
+            elif owner.name == "cuvil.reshape":
+                self.memory.places[value] = self.place(owner.operands[0])
+        return self.memory.touch(self.memory.places[value])
+
+    def _key(self, constant: Operation) -> str:
+        attrs = attrs_of(constant)
+        return attrs.key or self.pool.add_array(constant_array(constant, self.pool)).key  # type: ignore[no-any-return]
+
+    def _group(self, group: Group, steps: list[Step]) -> None:
+        if group.is_control:
+            self._control(group.root, steps)
+        elif group.is_alias:
+            self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
+        else:
+            for part in self._buildable(group):
+                self._launch(part, steps)
+
+    # -- kernels -------------------------------------------------------------------------------
+    def _buildable(self, group: Group) -> list[Group]:
+        """The group, or anchor and consumers apart where they cannot be one kernel."""
+        try:
+            self._kernel(group)
+        except ReadsBack:
+            return _split(group)
+        return [group]
+
+    def _kernel(self, group: Group) -> Kernel:
+        key = signature(group, self.pool)
+        if key not in self.built:
+            anchor = group.anchor or group.root
+            name = f"k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
+            kernel = _builder(group)(Draft(group, self.pool), name)
+            self.built[key] = kernel
+            self.planned.kernels[name] = kernel.op
+        return self.built[key]
+
+    def _launch(self, group: Group, steps: list[Step]) -> None:
+        kernel = self._kernel(group)
+        site = f"{kernel.name}\t{_origin(group)}"
+        reads = []
+        for i, value in enumerate(inputs_of(group, self.pool)):
+            packing = kernel.packed.get(i)
+            if isinstance(packing, Packing):
+                reads.append(self._packed(value, packing, site, steps))
+            else:
+                reads.append(self.place(value))
+        writes = [self.memory.destination(v) for v in group.root.results]
+        room = [self.memory.new(size) for _, size in kernel.room]
+        steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
+
+    def _packed(self, value: SSAValue, p: Packing, site: str, steps: list[Step]) -> Ref:
+        owner = value.owner
+        if isinstance(owner, Operation) and owner.name == "cuvil.constant":
+            return Weight(p.constant(self.pool.get(self._key(owner)), self.pool).key)
+        if p not in self.packers:
+            name = f"pack{len(self.packers)}"
+            op, tasks = pack_kernel(p, name)
+            self.planned.kernels[name] = op
+            self.packers[p] = (name, tasks)
+        name, tasks = self.packers[p]
+        target = self.memory.new(p.size * tensor_type(value).dtype.size)
+        nodes = site.split("\t")[1]
+        steps.append(Launch(name, (self.place(value), target), tasks, f"{name}\t{nodes}"))
+        return target
+
+    # -- control -------------------------------------------------------------------------------
+    def _control(self, op: Operation, steps: list[Step]) -> None:
+        if op.name == "cuvil.if":
+            self._if(op, steps)
+        else:
+            self._loop(op, steps)
+
+    def _if(self, op: Operation, steps: list[Step]) -> None:
+        cond = self.place(op.operands[0])
+        targets = [self.memory.destination(r) for r in op.results]
+        branches = []
+        for region in op.regions:
+            block = region.block
+            assert block.last_op is not None
+            branches.append(self.block(block, block.last_op.operands, targets))
+            for ref in targets:
+                self.memory.touch(ref)
+        steps.append(Choose(cond, branches[0], branches[1]))
+
+    def _loop(self, op: Operation, steps: list[Step]) -> None:
+        attrs, block = attrs_of(op), op.regions[0].block
+        count = len(op.operands)
+        for operand, result, arg in zip(op.operands, op.results, block.args, strict=False):
+            state = self.memory.destination(result)
+            steps.append(Copy(nbytes(operand), self.place(operand), state))
+            self.memory.places[arg] = state
+        self.memory.tick()
+        start = self.memory.step
+        self.memory.loops.append(start)
+        assert block.last_op is not None
+        yielded = block.last_op.operands
+        following = [self.memory.new(nbytes(v)) for v in yielded[:count]]
+        stacks = [
+            View(self.memory.destination(r), symbol(attrs.symbol) * nbytes(v))
+            for r, v in zip(op.results[count:], yielded[count:], strict=True)
+        ]
+        self.memory.tick()
+        body = self.block(block, yielded, [*following, *stacks])
+        for value, source, arg in zip(yielded, following, block.args, strict=False):
+            self.memory.touch(source)
+            body.append(Copy(nbytes(value), source, self.place(arg)))
+        self.memory.tick()
+        self.memory.close_loop(start)
+        for result in op.results:
+            self.memory.touch(self.memory.places[result])
+        steps.append(Repeat(attrs.symbol, attrs.trip, body))
+
+
+def _builder(group: Group):  # type: ignore[no-untyped-def]
+    if group.template:
+        return template_kernel
+    if group.root.name == "cuvil.concat":
+        return concat_kernel
+    return anchor_kernel if group.anchor is not None else pull_kernel
+
+
+def _stored(value: SSAValue) -> SSAValue:
+    """The value whose buffer a value shares."""
+    while isinstance(value.owner, Operation) and value.owner.name == "cuvil.reshape":
+        value = value.owner.operands[0]
+    return value
+
+
+def _origin(group: Group) -> str:
+    """Names of the user's nodes that a kernel computes."""
+    named = [op for op in group.members if op.record is not None]  # type: ignore[attr-defined]
+    return ", ".join(dict.fromkeys(location_name(op) for op in named))
+
+
+def _split(group: Group) -> list[Group]:
+    """The anchor as a kernel of its own, then the consumers that were fused behind it."""
+    anchor = group.anchor
+    assert anchor is not None and anchor is not group.root
+    members = set(group.members)
+
+    def reach(op: Operation, stop: Operation | None) -> list[Operation]:
+        found: list[Operation] = []
+        for operand in op.operands:
+            owner = operand.owner
+            if isinstance(owner, Operation) and owner in members and owner is not stop:
+                found += reach(owner, stop)
+        return [*found, op]
+
+    first = Group(anchor, anchor, group.template, list(dict.fromkeys(reach(anchor, None))))
+    second = Group(group.root, None, False, list(dict.fromkeys(reach(group.root, anchor))))
+    return [first, second]
+
+

@@ -1,0 +1,109 @@
+"""What a program does, before buffers have offsets: references to memory, and steps in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cuvil.ir.dims import Dim
+
+
+@dataclass(frozen=True)
+class Argument:
+    """The data of an input (index < inputs) or an output."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A constant of the pool."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A planned buffer, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of another buffer from a byte offset on."""
+
+    base: Ref
+    offset: Dim
+
+
+Ref = Argument | Weight | Arena | View
+
+
+def base_of(ref: Ref) -> Ref:
+    """The buffer that a reference points into."""
+    while isinstance(ref, View):
+        ref = ref.base
+    return ref
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Runs a kernel on buffers. tasks 0: the kernel's template counts them."""
+
+    kernel: str
+    buffers: tuple[Ref, ...]
+    tasks: Dim
+    site: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies bytes between buffers."""
+
+    bytes: Dim
+    source: Ref
+    target: Ref
+
+
+@dataclass(frozen=True)
+class Choose:
+    """Runs one of two lists of steps by a bool element."""
+
+    cond: Ref
+    then: Sequence[Step]
+    orelse: Sequence[Step]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Runs steps for symbol = 0 .. trip - 1."""
+
+    symbol: str
+    trip: Dim
+    body: Sequence[Step]
+
+
+Step = Launch | Copy | Choose | Repeat
+
+
+@dataclass
+class ArenaBuffer:
+    """A buffer of the arena and the steps between which it holds something."""
+
+    bytes: Dim
+    first: int
+    last: int
+    pinned: list[int] = field(default_factory=list)
+
+
+def launches(steps: Sequence[Step]) -> Iterator[Launch]:
+    """Every launch, nested ones included."""
+    for step in steps:
+        if isinstance(step, Launch):
+            yield step
+        elif isinstance(step, Choose):
+            yield from launches(step.then)
+            yield from launches(step.orelse)
+        elif isinstance(step, Repeat):
+            yield from launches(step.body)
