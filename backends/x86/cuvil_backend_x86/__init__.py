@@ -1,0 +1,48 @@
+"""The x86-64 backend: facts, variants and the C shim; its record is `BACKEND`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuvil.ir.attrs import Attrs
+from cuvil.ir.types import TensorType
+from cuvil.targets.backend import Backend
+
+from cuvil_backend_x86.features import CPUS, FEATURES
+from cuvil_backend_x86.host import host
+from cuvil_backend_x86.variants import LLVM_TRIPLES, variants
+
+__version__ = "0.1.0"
+
+
+def supports(op: str, types: Sequence[TensorType], attrs: Attrs) -> float | None:
+    """The host CPU computes every primitive; cost 1 lets an accelerator take what it does better."""
+    return 1.0
+
+
+def bitcode(triple: str) -> Sequence[Path]:
+    """The runtime and the shim as LLVM bitcode, made when the wheel was built."""
+    return sorted((Path(__file__).parent / "data").glob(f"*.{triple}.bc"))
+
+
+BACKEND = Backend(
+    name="x86",
+    version=__version__,
+    triples=tuple(LLVM_TRIPLES),
+    aliases={
+        "x86_64": "x86_64-linux-gnu",
+        "x86-64": "x86_64-linux-gnu",
+        "amd64": "x86_64-linux-gnu",
+        "x86_64-unknown-linux-gnu": "x86_64-linux-gnu",
+        "x86_64-unknown-linux-musl": "x86_64-linux-musl",
+    },
+    cpus=CPUS,
+    features=FEATURES,
+    variants=variants,
+    host=host,
+    supports=supports,
+    bitcode=bitcode,
+    detect="cuvil_x86_features",
+    linker_emulation={triple: "elf_x86_64" for triple in LLVM_TRIPLES},
+)

@@ -1,0 +1,55 @@
+"""The builds of an artefact, and what the code generator may know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuvil.codegen.facts import TargetFacts
+from cuvil.targets.backend import VariantSpec
+from cuvil.targets.target import Target
+
+from cuvil_backend_x86.features import AVX2, AVX512, CPUS, closure
+
+LLVM_TRIPLES = {
+    "x86_64-linux-gnu": "x86_64-unknown-linux-gnu",
+    "x86_64-linux-musl": "x86_64-unknown-linux-musl",
+}
+
+
+def variants(target: Target) -> Sequence[VariantSpec]:
+    """Without a cpu: AVX-512, AVX2 and baseline builds. With one: its best build alone."""
+    triple = LLVM_TRIPLES[target.triple]
+    if not target.cpu and not target.features:
+        return [_avx512(triple), _avx2(triple), _baseline(triple)]
+    features = set(closure(CPUS.get(target.cpu, ())))
+    for word in target.features:
+        if word[0] == "+":
+            features |= closure((word[1:],))
+        else:
+            features = {f for f in features if word[1:] not in closure((f,))}
+    for build, needs in ((_avx512, AVX512), (_avx2, AVX2)):
+        if features >= set(needs):
+            return [build(triple)]
+    return [_baseline(triple)]
+
+
+def _avx512(triple: str) -> VariantSpec:
+    facts = TargetFacts(
+        triple, "x86-64-v4", "", vector_bits=512, vector_registers=32, fma=True,
+        masked_memory=True, l1_bytes=32 * 1024, l1_ways=8, l2_bytes=1024 * 1024,
+        prefer_vector_width=512,
+    )  # fmt: skip
+    return VariantSpec("avx512", AVX512, facts)
+
+
+def _avx2(triple: str) -> VariantSpec:
+    facts = TargetFacts(
+        triple, "x86-64-v3", "", vector_bits=256, vector_registers=16, fma=True,
+        masked_memory=True, l1_bytes=32 * 1024, l1_ways=8, l2_bytes=256 * 1024,
+        prefer_vector_width=256,
+    )  # fmt: skip
+    return VariantSpec("avx2", AVX2, facts)
+
+
+def _baseline(triple: str) -> VariantSpec:
+    return VariantSpec("baseline", (), TargetFacts(triple, "x86-64", ""))

@@ -1,0 +1,118 @@
+"""Which backend serves a target: entry points, clashes, and what to install when none does."""
+
+from __future__ import annotations
+
+import json
+import platform
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+
+from cuvil.errors import TargetError
+from cuvil.targets.backend import API_VERSION, Backend
+from cuvil.targets.target import Target, parse_features
+
+GROUP = "cuvil.backends"
+
+
+def load_backend(entry: EntryPoint) -> Backend:
+    """The record behind an entry point. Raises TargetError when it is not one of this version."""
+    try:
+        backend = entry.load()
+    except Exception as error:
+        raise TargetError(f"backend '{entry.name}' ({entry.value}) does not load: {error}") from error
+    version = getattr(backend, "api_version", None)
+    if version != API_VERSION:
+        package = entry.dist.name if entry.dist else entry.value
+        raise TargetError(
+            f"backend '{entry.name}' speaks version {version} of the backend contract, this cuvil "
+            f"{API_VERSION}: upgrade one of them (pip install -U cuvil {package})"
+        )
+    return backend  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def backends() -> tuple[Backend, ...]:
+    """All installed backends, by name. Raises TargetError when two claim one triple."""
+    entries = sorted(entry_points(group=GROUP), key=lambda e: e.name)
+    found = tuple(load_backend(e) for e in {e.value: e for e in entries}.values())
+    owners: dict[str, str] = {}
+    for backend in found:
+        for triple in (*backend.triples, *backend.aliases):
+            other = owners.setdefault(triple, backend.name)
+            if other != backend.name:
+                raise TargetError(
+                    f"backends '{other}' and '{backend.name}' both serve {triple}: uninstall one"
+                )
+    return found
+
+
+def find(text: str = "cpu", cpu: str = "", features: str = "") -> tuple[Backend, Target]:
+    """The backend and target for what a person wrote: a triple or a short name.
+
+    "cpu" (or "native") is this machine with the features that it has. Raises TargetError with the
+    package to install, or the nearest name that exists.
+    """
+    words = parse_features(features)
+    if text in ("cpu", "native", "host", ""):
+        return _host(cpu, words)
+    for backend in backends():
+        triple = backend.aliases.get(text, text)
+        if triple in backend.triples:
+            return backend, _checked(backend, Target(triple, cpu, words))
+    raise TargetError(_unknown(text))
+
+
+def _host(cpu: str, features: tuple[str, ...]) -> tuple[Backend, Target]:
+    for backend in backends():
+        target = backend.host()
+        if target is not None:
+            wanted = Target(target.triple, cpu or target.cpu, features or target.features)
+            return backend, _checked(backend, wanted)
+    raise TargetError(
+        "no installed backend serves this machine's cpu: " + _install_hint(platform.machine())
+    )
+
+
+def _checked(backend: Backend, target: Target) -> Target:
+    """The target, its names known to the backend."""
+    if target.cpu and target.cpu not in backend.cpus:
+        raise TargetError(
+            f"unknown cpu '{target.cpu}' for {target.triple}"
+            + _nearest(target.cpu, list(backend.cpus))
+        )
+    for word in target.features:
+        if word[1:] not in backend.features:
+            raise TargetError(
+                f"unknown feature '{word[1:]}' for {target.triple}"
+                + _nearest(word[1:], list(backend.features))
+            )
+    return target
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return f"{hint} (known: {', '.join(sorted(known))})"
+
+
+def _unknown(text: str) -> str:
+    names = [n for b in backends() for n in (*b.triples, *b.aliases)]
+    arch = text.split("-")[0]
+    packages = _packages()
+    if arch in packages:
+        return f"no installed backend serves '{text}': {_install_hint(arch)}"
+    return f"unknown target '{text}'" + _nearest(text, names or ["cpu"])
+
+
+def _install_hint(arch: str) -> str:
+    package = _packages().get(arch)
+    return f"pip install {package}" if package else f"no backend for '{arch}' is known"
+
+
+@lru_cache(maxsize=1)
+def _packages() -> dict[str, str]:
+    """Architecture -> package: the one list of names that core has."""
+    data: dict[str, str] = json.loads(files("cuvil").joinpath("data/backends.json").read_text())
+    return data
