@@ -34,8 +34,12 @@ def rand(*shape: int, dtype: str = "f4", seed: int = 0) -> Array:
 
 
 def make_op(name: str, arrays: Sequence[Array], attrs: dict[str, Any], symbolic: bool) -> Any:
-    """The op on operands of these shapes; symbolic: every extent above 1 becomes a symbol."""
-    types = {f"x{i}": _type(a, symbolic) for i, a in enumerate(arrays)}
+    """The op on operands of these shapes; symbolic: every extent above 1 becomes a symbol, but
+    for the length of index tuples, which must be known."""
+    types = {
+        f"x{i}": _type(a, symbolic, 1 if i == 1 and name.endswith("_nd") else 0)
+        for i, a in enumerate(arrays)
+    }
     graph = new_graph("g", types, Pool())
     result = Builder(graph.block, graph.pool, "here").emit(name, graph.inputs, **attrs)
     op = (result[0] if isinstance(result, tuple) else result).owner
@@ -43,8 +47,10 @@ def make_op(name: str, arrays: Sequence[Array], attrs: dict[str, Any], symbolic:
     return op
 
 
-def _type(array: Array, symbolic: bool) -> TensorType:
-    dims = [symbol(f"n{d}") if symbolic and d > 1 else d for d in array.shape]
+def _type(array: Array, symbolic: bool, fixed: int) -> TensorType:
+    """fixed: how many of the last dims stay numbers."""
+    free = len(array.shape) - fixed if symbolic else 0
+    dims = [symbol(f"n{d}") if i < free and d > 1 else d for i, d in enumerate(array.shape)]
     return TensorType.of(dims, from_numpy(array.dtype))
 
 

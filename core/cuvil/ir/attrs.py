@@ -61,7 +61,8 @@ _TO_IR = {
     "bool": lambda v: BoolAttr.from_bool(bool(v)),
     "str": StringAttr,
     "ints": lambda v: DenseArrayBase.from_list(i64, [int(x) for x in v]),
-    "floats": lambda v: DenseArrayBase.from_list(f64, [float(x) for x in v]),
+    # A dense array's text cannot hold inf, nan and what is written in hexadecimal.
+    "floats": lambda v: ArrayAttr([FloatAttr(float(x), f64) for x in v]),
     "bools": lambda v: DenseArrayBase.from_list(i64, [int(x) for x in v]),
     "strs": lambda v: ArrayAttr([StringAttr(s) for s in v]),
     "dims": _dims,
@@ -73,7 +74,7 @@ _FROM_IR = {
     "bool": lambda a: bool(a.value.data),
     "str": lambda a: a.data,
     "ints": lambda a: tuple(a.get_values()),
-    "floats": lambda a: tuple(a.get_values()),
+    "floats": lambda a: tuple(x.value.data for x in a.data),
     "bools": lambda a: tuple(bool(x) for x in a.get_values()),
     "strs": lambda a: tuple(s.data for s in a.data),
     "dims": lambda a: a.data,

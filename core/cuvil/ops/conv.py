@@ -12,7 +12,7 @@ from cuvil.ir.dims import Dim
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
-from cuvil.ir.types import TensorType
+from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside, loops, wide
 
 LAYOUTS = ("channels_first", "channels_last")
@@ -59,6 +59,8 @@ def check_image(what: str, t: Sequence[TensorType], a: Attrs) -> int:
     for name, count in (("strides", n), ("dilations", n), ("pads", 2 * n)):
         if len(getattr(a, name)) != count:
             raise ValueError(f"{what}: {name} needs {count} numbers for rank {t[0].rank}")
+    if any(t[0].dims[axis] == 0 for axis in spatial_axes(a.layout, t[0].rank)):
+        raise ValueError(f"{what}: a spatial axis of {shapes(t[:1])} is empty")
     if min(*a.strides, *a.dilations) < 1:
         raise ValueError(f"{what}: strides and dilations must be at least 1")
     return n
