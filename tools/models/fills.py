@@ -24,16 +24,19 @@ def unit_image(rng: np.random.Generator, shape: Shape) -> np.ndarray:
 def text_page(rng: np.random.Generator, shape: Shape) -> np.ndarray:
     """float32 in [-1, 1]: dark glyph-like strokes in lines on light paper, one page per image.
 
-    Noise alone leaves an OCR detector so sure that its output is all but zero.
+    Noise alone leaves an OCR detector so sure that its output is all but zero, where ONNX
+    Runtime's sigmoid has few right digits; and hard contrast drives the hidden values so high
+    that any two engines part. Pale print avoids both.
     """
     batch, channels, height, width = shape
-    strokes = rng.random((batch, 1, height // 3 + 1, width // 3 + 1)) < 0.5
-    strokes = strokes.repeat(3, axis=2).repeat(3, axis=3)[:, :, :height, :width]
-    lines = (np.arange(height) // 24 % 2 == 0)[:, None] | (height <= 48)
-    words = rng.random((batch, 1, 1, width // 60 + 1)).repeat(60, axis=3)[..., :width] < 0.7
-    paper = 0.9 - 0.8 * (strokes & lines & words) + rng.normal(0, 0.03, (batch, channels, 1, 1))
-    noisy = paper + rng.normal(0, 0.02, shape)
-    return (np.clip(noisy, 0, 1) * 2 - 1).astype(np.float32)
+    strokes = rng.random((batch, 1, height // 2 + 1, width // 2 + 1)) < 0.5
+    strokes = strokes.repeat(2, axis=2).repeat(2, axis=3)[:, :, :height, :width]
+    lines = (np.arange(height) % 40 < 16)[:, None] | (height <= 48)
+    words = rng.random((batch, 1, 1, width // 40 + 1)).repeat(40, axis=3)[..., :width] < 0.6
+    letters = np.arange(width) % 10 < 8
+    tint = rng.normal(0, 0.03, (batch, channels, 1, 1))
+    page = 0.9 - 0.2 * (strokes & lines & words & letters) + tint + rng.normal(0, 0.02, shape)
+    return (np.clip(page, 0, 1) * 2 - 1).astype(np.float32)
 
 
 def audio(rng: np.random.Generator, shape: Shape) -> np.ndarray:
