@@ -8,7 +8,6 @@ from pathlib import Path
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.targets.backend import Backend
-
 from cuvil_backend_x86.features import CPUS, FEATURES
 from cuvil_backend_x86.host import host
 from cuvil_backend_x86.variants import LLVM_TRIPLES, variants
@@ -44,5 +43,5 @@ BACKEND = Backend(
     supports=supports,
     bitcode=bitcode,
     detect="cuvil_x86_features",
-    linker_emulation={triple: "elf_x86_64" for triple in LLVM_TRIPLES},
+    linker_emulation=dict.fromkeys(LLVM_TRIPLES, "elf_x86_64"),
 )

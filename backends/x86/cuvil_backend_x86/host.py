@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from cuvil.targets.target import Target
-
 from cuvil_backend_x86.features import FEATURES, closure
 
 _KERNEL_NAMES = {"sse4.2": "sse4_2", "avxvnni": "avx_vnni", "avx512vnni": "avx512_vnni",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
-
 from cuvil_backend_x86.features import AVX2, AVX512, CPUS, closure
 
 LLVM_TRIPLES = {

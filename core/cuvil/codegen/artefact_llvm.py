@@ -101,10 +101,14 @@ def emit_artefact(
         return data.array(abi.TENSOR_INFO, [_tensor_info(data, slots, p) for p in items])
 
     rows = [
-        ir.Constant(abi.VARIANT, [data.string(v.name), i64(v.required), v.main, i64(v.scratch_bytes)])
+        ir.Constant(
+            abi.VARIANT, [data.string(v.name), i64(v.required), v.main, i64(v.scratch_bytes)]
+        )
         for v in variants
     ]
-    limits = [i64(x) for least, most in d.bounds for x in (least, NO_BOUND if most is None else most)]
+    limits = [
+        i64(x) for least, most in d.bounds for x in (least, NO_BOUND if most is None else most)
+    ]
     null = ir.Constant(PTR, None)
     fields = [
         _u32(abi.MAGIC), _u32(abi.ABI_VERSION), data.string(d.name), data.string(d.producer),

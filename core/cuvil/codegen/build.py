@@ -184,5 +184,3 @@ def build_id_of(parts: Iterable[bytes]) -> bytes:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.digest()
-
-

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from llvmlite import ir
-from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.codegen import abi
 from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
 from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, declare, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import host
+from cuvil.ir.names import Block, Operation, Value
 
 SHAPE_MISMATCH = 4  # CUVIL_SHAPE_MISMATCH
 
@@ -28,7 +28,7 @@ class ProgramEmitter:
     launch: ir.Function
     function: ir.Function
     b: ir.IRBuilder = field(default_factory=ir.IRBuilder)
-    values: dict[SSAValue, ir.Value] = field(default_factory=dict)
+    values: dict[Value, ir.Value] = field(default_factory=dict)
     parts: dict[int, ir.Value] = field(default_factory=dict)
     table: ir.Value | None = None
 
@@ -101,9 +101,13 @@ def _launch(e: ProgramEmitter, op: Operation) -> None:
 
 def _copy(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.CopyOp)
-    memcpy = declare(e.module, "llvm.memmove.p0.p0.i64", ir.VoidType(), [PTR, PTR, I64, ir.IntType(1)])
+    memcpy = declare(
+        e.module, "llvm.memmove.p0.p0.i64", ir.VoidType(), [PTR, PTR, I64, ir.IntType(1)]
+    )
     size = e.dim(_dims_of(op, "bytes"))
-    e.b.call(memcpy, [e.values[op.target], e.values[op.source], size, ir.Constant(ir.IntType(1), 0)])
+    e.b.call(
+        memcpy, [e.values[op.target], e.values[op.source], size, ir.Constant(ir.IntType(1), 0)]
+    )
 
 
 def _if(e: ProgramEmitter, op: Operation) -> None:
@@ -218,7 +222,10 @@ def _emit_launch(module: ir.Module) -> ir.Function:
         with inline:
             dims = abi.field(b, frame, abi.FRAME, abi.FRAME_DIMS)
             scratch = abi.field(b, frame, abi.FRAME, abi.FRAME_SCRATCH)
-            b.store(b.call(callee(b, kernel, KERNEL_TYPE), [buffers, dims, i64(0), tasks, scratch]), result)
+            b.store(
+                b.call(callee(b, kernel, KERNEL_TYPE), [buffers, dims, i64(0), tasks, scratch]),
+                result,
+            )
     with b.if_then(profiled, likely=False):
         b.call(_method(b, api, abi.API_PROFILE_END, abi.PROFILE), [frame, site])
     b.ret(b.load(result, typ=I32))

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from llvmlite import ir
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
@@ -25,6 +23,8 @@ from cuvil.codegen.loops_llvm import LoopHints
 from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
+from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.nest_build import INDEX
 from cuvil.ir.types import BufferType, ElementType
 
 I8 = ir.IntType(8)
@@ -51,7 +51,7 @@ class KernelEmitter:
     slots: SlotTable
     hints: LoopHints
     b: ir.IRBuilder = field(default_factory=ir.IRBuilder)
-    values: dict[SSAValue, ir.Value] = field(default_factory=dict)
+    values: dict[Value, ir.Value] = field(default_factory=dict)
     dims: ir.Value | None = None
     scratch: ir.Value | None = None
     status: ir.Value | None = None
@@ -81,7 +81,7 @@ def _constant(e: KernelEmitter, op: Operation) -> None:
     assert isinstance(op, nest.ConstantOp)
     number = op.properties["value"].value.data  # type: ignore[attr-defined]
     kind = op.results[0].type
-    if isinstance(kind, IndexType):
+    if kind == INDEX:
         e.set(op, i64(number))
         return
     assert isinstance(kind, ElementType)
@@ -284,9 +284,7 @@ def emit_kernel(
 def _emit_entry(outer: ir.Function, body: ir.Function, buffers: int) -> None:
     b = ir.IRBuilder(outer.append_basic_block("entry"))
     table, dims, begin, end, scratch = outer.args
-    pointers = [
-        b.load(b.gep(table, [i64(i)], source_etype=PTR), typ=PTR) for i in range(buffers)
-    ]
+    pointers = [b.load(b.gep(table, [i64(i)], source_etype=PTR), typ=PTR) for i in range(buffers)]
     b.ret(b.call(body, [dims, begin, end, scratch, *pointers]))
 
 

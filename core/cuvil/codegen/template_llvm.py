@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
-from xdsl.ir import Operation, SSAValue
 
 from cuvil.codegen.contraction.arith import Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
@@ -20,6 +19,7 @@ from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
+from cuvil.ir.names import Operation, Value
 from cuvil.ir.types import BufferType, ElementType
 
 Tasks = Callable[[ir.IRBuilder, ir.Value], ir.Value]
@@ -73,7 +73,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
     )
 
 
-def _kernel_buffers(template: nest.TemplateOp) -> list[SSAValue]:
+def _kernel_buffers(template: nest.TemplateOp) -> list[Value]:
     block = template.parent
     assert block is not None
     return list(block.args[:-1])
@@ -96,7 +96,7 @@ class RegionEpilogue:
 
     def __call__(self, scope: EpilogueScope, acc: ir.Value) -> ir.Value:
         block = self.template.epilogue.block
-        values: dict[SSAValue, ir.Value] = dict(
+        values: dict[Value, ir.Value] = dict(
             zip(block.args, [acc, *scope.batch, *scope.rows, scope.col], strict=True)
         )
         emitter = _Vector(self, scope, values, block.args[-1])
@@ -113,7 +113,24 @@ def _function(op: Operation) -> str:
 
 
 _COST = dict.fromkeys(
-    "exp log tanh erf sigmoid gelu gelu_tanh silu mish softplus elu selu celu pow sin cos".split(),
+    [
+        "exp",
+        "log",
+        "tanh",
+        "erf",
+        "sigmoid",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "mish",
+        "softplus",
+        "elu",
+        "selu",
+        "celu",
+        "pow",
+        "sin",
+        "cos",
+    ],
     24,
 )
 
@@ -122,8 +139,8 @@ _COST = dict.fromkeys(
 class _Vector:
     epilogue: RegionEpilogue
     scope: EpilogueScope
-    values: dict[SSAValue, ir.Value]
-    column: SSAValue
+    values: dict[Value, ir.Value]
+    column: Value
 
     def emit(self, op: Operation) -> None:
         b, values = self.scope.builder, self.values
@@ -173,7 +190,7 @@ class _Vector:
         return value
 
 
-def column_step(offset: SSAValue, column: SSAValue) -> int | None:
+def column_step(offset: Value, column: Value) -> int | None:
     """By how much an index grows per column; None where that is not a literal."""
     if offset is column:
         return 1
@@ -193,9 +210,8 @@ def column_step(offset: SSAValue, column: SSAValue) -> int | None:
     return None
 
 
-def _scaled(factor: SSAValue, step: int) -> int | None:
+def _scaled(factor: Value, step: int) -> int | None:
     owner = factor.owner
     if isinstance(owner, nest.ConstantOp):
         return step * int(owner.properties["value"].value.data)  # type: ignore[attr-defined]
     return None
-

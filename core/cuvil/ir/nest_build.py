@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -199,6 +199,10 @@ class NestBuilder:
         )
         handle.results = tuple(self._add(op).results)
 
+    def yield_(self, value: SSAValue) -> None:
+        """Ends a region that gives one element."""
+        self._add(nest.NestYieldOp.create(operands=[value]))
+
     def if_(self, cond: SSAValue, then: Any, orelse: Any) -> SSAValue:
         """The element that `then()` or `orelse()` builds; only one of them runs."""
         regions, kinds = [], []
@@ -212,6 +216,24 @@ class NestBuilder:
         assert kinds[0] == kinds[1], f"branches differ: {kinds[0]} and {kinds[1]}"
         op = nest.IfOp.create(operands=[cond], result_types=kinds[:1], regions=regions)
         return self._add(op).results[0]
+
+
+def kernel_op(name: str, tasks: Dim, body: Block) -> nest.KernelOp:
+    """A kernel from its finished block, whose arguments are buffers, then the task's index."""
+    properties = {"sym_name": StringAttr(name), "tasks": DimsAttr.new((tasks,))}
+    return nest.KernelOp.create(properties=properties, regions=[Region(body)])
+
+
+def template_op(
+    kind: str, spec: Mapping[str, Sequence[Dim]], buffers: Sequence[SSAValue], epilogue: Block
+) -> nest.TemplateOp:
+    """A template with its spec as lists of sizes."""
+    sizes = {key: DimsAttr.new(tuple(dims)) for key, dims in spec.items()}
+    return nest.TemplateOp.create(
+        operands=list(buffers),
+        properties={"kind": StringAttr(kind), "spec": DictionaryAttr(sizes)},
+        regions=[Region(epilogue)],
+    )
 
 
 class Loop:

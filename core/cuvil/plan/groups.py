@@ -11,16 +11,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
-
 from cuvil.ir.dims import known_equal, known_ge
 from cuvil.ir.graph import ReturnOp, YieldOp
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import Primitive, of, tensor_type
 
 FREE = frozenset({"dims", "iota", "broadcast"})
 EXPENSIVE = frozenset(
-    "exp exp2 log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow "
-    "sigmoid elu selu celu gelu gelu_tanh silu softplus mish".split()
+    [
+        "exp",
+        "exp2",
+        "log",
+        "log1p",
+        "expm1",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "pow",
+        "sigmoid",
+        "elu",
+        "selu",
+        "celu",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "softplus",
+        "mish",
+    ]
 )
 IsTemplate = Callable[[Operation], bool]
 
@@ -120,7 +147,7 @@ class _Partition:
             return homes[0]
         return None
 
-    def _is_free(self, value: SSAValue) -> bool:
+    def _is_free(self, value: Value) -> bool:
         owner = value.owner
         return isinstance(owner, Operation) and owner.name == "cuvil.constant"
 
@@ -134,7 +161,7 @@ class _Partition:
             if "reduction" in of(op).tags or of(op).name in EXPENSIVE:
                 return False
             self.repeated.add(op)
-        return not ("reduction" in of(op).tags)
+        return "reduction" not in of(op).tags
 
     def _fits_epilogue(self, op: Operation, home: Group) -> bool:
         """Epilogues work on rows of vectors: pointwise with broadcasting, nothing that permutes."""

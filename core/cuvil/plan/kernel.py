@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
-
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
-from cuvil.ir.nest_build import INDEX, NestBuilder
+from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
-from cuvil.ir.types import BufferType, DimsAttr
+from cuvil.ir.types import BufferType
 from cuvil.plan.groups import FREE, Group
 from cuvil.plan.pull import Puller, inline_constant
 
@@ -28,8 +26,8 @@ class Kernel:
     """
 
     op: nest.KernelOp
-    reads: list[SSAValue]
-    writes: list[SSAValue]
+    reads: list[Value]
+    writes: list[Value]
     tasks: Dim
     room: list[tuple[str, Dim]] = field(default_factory=list)
     packed: dict[int, object] = field(default_factory=dict)
@@ -46,8 +44,8 @@ class Draft:
     group: Group
     pool: Pool
     block: Block = field(default_factory=Block)
-    reads: dict[SSAValue, SSAValue] = field(default_factory=dict)
-    writes: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    reads: dict[Value, Value] = field(default_factory=dict)
+    writes: dict[Value, Value] = field(default_factory=dict)
     room: list[tuple[str, Dim]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -58,13 +56,13 @@ class Draft:
         self.task = self.block.insert_arg(INDEX, len(self.block.args))
         self.b = NestBuilder(self.block)
 
-    def _buffer(self, dtype: str) -> SSAValue:
+    def _buffer(self, dtype: str) -> Value:
         return self.block.insert_arg(BufferType.new(dtype), len(self.block.args))
 
     def puller(self) -> Puller:
         return Puller(self.b, self.pool, self.reads)
 
-    def arena_room(self, dtype: str, count: Dim) -> SSAValue:
+    def arena_room(self, dtype: str, count: Dim) -> Value:
         """A buffer operand for scratch of run-time size; count: elements in all."""
         size = BufferType.new(dtype).dtype.size
         arg = self.block.insert_arg(BufferType.new(dtype), len(self.block.args) - 1)
@@ -72,20 +70,17 @@ class Draft:
         return arg
 
     def finish(self, name: str, tasks: Dim, packed: dict[int, object] | None = None) -> Kernel:
-        op = nest.KernelOp.create(
-            properties={"sym_name": StringAttr(name), "tasks": DimsAttr.new((tasks,))},
-            regions=[Region(self.block)],
-        )
+        op = kernel_op(name, tasks, self.block)
         return Kernel(op, list(self.reads), list(self.writes), tasks, self.room, packed or {})
 
 
-def inputs_of(group: Group, pool: Pool) -> list[SSAValue]:
+def inputs_of(group: Group, pool: Pool) -> list[Value]:
     """The stored tensors that a group reads, each once, in order of first use."""
     members = set(group.members)
-    seen: dict[SSAValue, None] = {}
-    done: set[SSAValue] = set()
+    seen: dict[Value, None] = {}
+    done: set[Value] = set()
 
-    def visit(value: SSAValue) -> None:
+    def visit(value: Value) -> None:
         if value in done:
             return
         done.add(value)
@@ -113,12 +108,12 @@ def is_free(op: Operation) -> bool:
 
 def signature(group: Group, pool: Pool) -> tuple[object, ...]:
     """Equal for groups that give the same kernel up to its name."""
-    numbers: dict[SSAValue, object] = {}
+    numbers: dict[Value, object] = {}
     for i, value in enumerate(inputs_of(group, pool)):
         numbers[value] = ("in", i, value.type)
     rows: list[object] = [group.template, group.anchor and group.anchor.name]
 
-    def operand(value: SSAValue) -> object:
+    def operand(value: Value) -> object:
         if value not in numbers:
             number = inline_constant(value, pool)
             if number is not None:
@@ -147,5 +142,3 @@ def free_of_views(ops: Sequence[Operation]) -> bool:
         "pointwise" in op.record.tags or op.name == "cuvil.broadcast"  # type: ignore[attr-defined]
         for op in ops
     )
-
-

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
-
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.dims import Dim, ceil_div, product
+from cuvil.ir.names import Operation, Value
 from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import BufferType, TensorType
@@ -40,7 +39,7 @@ def pull_kernel(draft: Draft, name: str) -> Kernel:
     return draft.finish(name, tasks)
 
 
-def _walk(b: NestBuilder, task: SSAValue, dims: Sequence[Dim], store: object) -> Dim:
+def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: object) -> Dim:
     """Blocks of rows, the last axis innermost; one long row is cut in chunks."""
     *outer, inner = dims
     rows = product(outer)
@@ -95,14 +94,14 @@ class Cx:
     def result_type(self) -> TensorType:
         return self.result_types[0]
 
-    def operand(self, i: int, index: Sequence[Index]) -> SSAValue:
+    def operand(self, i: int, index: Sequence[Index]) -> Value:
         return self.puller.element(self.op.operands[i], index)
 
     def tasks(self, dims: Sequence[Dim]) -> tuple[Index, ...]:
         self.task_dims = tuple(dims)
         return self.b.unflatten(self.draft.task, dims)
 
-    def store(self, value: SSAValue, index: Sequence[Index], result: int = 0) -> None:
+    def store(self, value: Value, index: Sequence[Index], result: int = 0) -> None:
         root = self.draft.group.root
         target = root.results[0] if root is not self.op else self.op.results[result]
         if root is not self.op:
@@ -112,7 +111,7 @@ class Cx:
         offset = self.b.flatten(index, tensor_type(target).dims)
         self.b.store(value, self.draft.writes[target], offset)
 
-    def result_buffer(self, result: int = 0) -> SSAValue:
+    def result_buffer(self, result: int = 0) -> Value:
         if self.draft.group.root is not self.op:
             raise ReadsBack
         return self.draft.writes[self.op.results[result]]
@@ -162,10 +161,10 @@ def concat_kernel(draft: Draft, name: str) -> Kernel:
 def _copy_pulled(
     b: NestBuilder,
     puller: Puller,
-    operand: SSAValue,
+    operand: Value,
     outer: Sequence[Index],
     axis: int,
-    target: SSAValue,
+    target: Value,
     start: Index,
 ) -> None:
     own = tensor_type(operand).dims

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.ir import SSAValue
-
 from cuvil.ir.dims import Dim, evaluate, symbols
+from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
 from cuvil.plan.arena import ArenaPlan, Lifetime, plan_arena
 from cuvil.plan.steps import Arena, ArenaBuffer, Ref, base_of
@@ -15,7 +14,7 @@ from cuvil.plan.steps import Arena, ArenaBuffer, Ref, base_of
 HINT = 64  # extent to plan with for a symbol that says nothing of its range
 
 
-def nbytes(value: SSAValue) -> Dim:
+def nbytes(value: Value) -> Dim:
     """The size of a tensor in bytes."""
     kind = tensor_type(value)
     return kind.size * kind.dtype.size
@@ -25,8 +24,8 @@ def nbytes(value: SSAValue) -> Dim:
 class Memory:
     """Places of values and lifetimes of arena buffers; `step` is the clock."""
 
-    places: dict[SSAValue, Ref] = field(default_factory=dict)
-    wanted: dict[SSAValue, Ref] = field(default_factory=dict)
+    places: dict[Value, Ref] = field(default_factory=dict)
+    wanted: dict[Value, Ref] = field(default_factory=dict)
     buffers: list[ArenaBuffer] = field(default_factory=list)
     step: int = 0
     loops: list[int] = field(default_factory=list)  # clock at the start of each open loop
@@ -57,7 +56,7 @@ class Memory:
             if start in buffer.pinned:
                 buffer.last = max(buffer.last, self.step)
 
-    def destination(self, value: SSAValue) -> Ref:
+    def destination(self, value: Value) -> Ref:
         """Where a value that is about to be computed goes: where it is wanted, or a new buffer."""
         if value not in self.places:
             self.places[value] = self.wanted.get(value) or self.new(nbytes(value))
@@ -65,9 +64,7 @@ class Memory:
 
     def plan(self, hints: Mapping[str, int]) -> ArenaPlan:
         """Offsets of all arena buffers."""
-        lives = [
-            Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints)) for b in self.buffers
-        ]
+        lives = [Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints)) for b in self.buffers]
         return plan_arena(lives)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Region
 
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim, ceil_div, product
-from cuvil.ir.nest_build import INDEX, Index, NestBuilder
+from cuvil.ir.names import Block
+from cuvil.ir.nest_build import INDEX, Index, NestBuilder, kernel_op
 from cuvil.ir.pool import Constant, Pool
-from cuvil.ir.types import BufferType, DimsAttr
+from cuvil.ir.types import BufferType
 
 
 def pack_panels(b: np.ndarray, panel: int) -> np.ndarray:
@@ -106,11 +105,7 @@ def pack_kernel(p: Packing, name: str) -> tuple[nest.KernelOp, Dim]:
         with b.loop(count, p.panel, kind="parallel") as n:
             b.store(zero, target, b.add(row, n.iv))
     tasks = product(p.batch_dims) * panels
-    op = nest.KernelOp.create(
-        properties={"sym_name": StringAttr(name), "tasks": DimsAttr.new((tasks,))},
-        regions=[Region(block)],
-    )
-    return op, tasks
+    return kernel_op(name, tasks, block), tasks
 
 
 def _source_offset(b: NestBuilder, p: Packing, index: Sequence[Index]) -> Index:

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Block, Region, SSAValue
 
 from cuvil.ir import host, nest
+from cuvil.ir import host_build as make
 from cuvil.ir.dims import Dim
 from cuvil.ir.graph import Graph
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
-from cuvil.ir.types import BufferType, DimsAttr, TensorType
+from cuvil.ir.types import TensorType
 from cuvil.plan.arena import ALIGN
 from cuvil.plan.program import Planned, plan_steps
 from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
-
-BYTES = BufferType.new("u8")
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,7 @@ def make_plan(graph: Graph) -> Plan:
     arena = planned.memory.plan({k: max(v, 16) for k, v in hints.items()})
     emitter = _HostEmitter(graph, planned, arena.offsets)
     emitter.steps(planned.steps)
-    emitter.block.add_op(host.HostReturnOp.create())
-    program = host.ProgramOp.create(
-        properties={
-            "sym_name": StringAttr(graph.name),
-            "arena_bytes": DimsAttr.new((arena.bytes,)),
-        },
-        regions=[Region(emitter.block)],
-    )
+    program = make.program(graph.name, arena.bytes, emitter.block)
     symbols = graph.symbols()
     return Plan(
         graph.name, program, planned.kernels, graph.pool, emitter.weights, emitter.weights_bytes,
@@ -106,33 +97,22 @@ class _HostEmitter:
         for step in steps:
             _EMIT[type(step)](self, step)
 
-    def buffer(self, ref: Ref) -> SSAValue:
+    def add(self, op: Operation) -> Operation:
+        self.block.add_op(op)
+        return op
+
+    def buffer(self, ref: Ref) -> Value:
         """The reference as a value in the current block."""
         if isinstance(ref, Argument):
-            op = host.ArgumentOp.create(
-                result_types=[BYTES], properties={"index": IntegerAttr(ref.index, i64)}
-            )
+            op = make.argument(ref.index)
         elif isinstance(ref, Weight):
-            properties = {
-                "key": StringAttr(ref.key), "offset": IntegerAttr(self._weight(ref.key), i64),
-            }  # fmt: skip
-            op = host.WeightOp.create(result_types=[BYTES], properties=properties)
+            op = make.weight(ref.key, self._weight(ref.key))
         elif isinstance(ref, View):
-            base = self.buffer(ref.base)
-            op = host.ViewOp.create(
-                operands=[base], result_types=[BYTES],
-                properties={"offset": DimsAttr.new((ref.offset,))},
-            )  # fmt: skip
+            op = make.view(self.buffer(ref.base), ref.offset)
         else:
-            planned = self.planned.memory.buffers[ref.number]
-            properties = {
-                "offset": DimsAttr.new((self.offsets[ref.number],)),
-                "bytes": DimsAttr.new((planned.bytes,)),
-                "space": StringAttr("host"),
-            }
-            op = host.AllocOp.create(result_types=[BYTES], properties=properties)
-        self.block.add_op(op)
-        return op.results[0]
+            size = self.planned.memory.buffers[ref.number].bytes
+            op = make.alloc(self.offsets[ref.number], size)
+        return self.add(op).results[0]
 
     def _weight(self, key: str) -> int:
         if key not in self._offset_of:
@@ -148,50 +128,29 @@ class _HostEmitter:
             self.sites.append(text)
         return self._site_of[text]
 
-    def region(self, steps: Sequence[Step]) -> Region:
+    def inner(self, steps: Sequence[Step]) -> Block:
+        """The steps in a block of their own."""
         outer, self.block = self.block, Block()
         self.steps(steps)
-        self.block.add_op(host.HostReturnOp.create())
-        inner, self.block = self.block, outer
-        return Region(inner)
+        block, self.block = self.block, outer
+        return block
 
 
 def _launch(e: _HostEmitter, step: Launch) -> None:
-    e.block.add_op(
-        host.LaunchOp.create(
-            operands=[e.buffer(ref) for ref in step.buffers],
-            properties={
-                "kernel": StringAttr(step.kernel),
-                "tasks": DimsAttr.new((step.tasks,)),
-                "site": IntegerAttr(e.site(step.site), i64),
-                "queue": StringAttr("host"),
-            },
-        )
-    )
+    buffers = [e.buffer(ref) for ref in step.buffers]
+    e.add(make.launch(step.kernel, buffers, step.tasks, e.site(step.site)))
 
 
 def _copy(e: _HostEmitter, step: Copy) -> None:
-    e.block.add_op(
-        host.CopyOp.create(
-            operands=[e.buffer(step.source), e.buffer(step.target)],
-            properties={"bytes": DimsAttr.new((step.bytes,))},
-        )
-    )
+    e.add(make.copy(step.bytes, e.buffer(step.source), e.buffer(step.target)))
 
 
 def _choose(e: _HostEmitter, step: Choose) -> None:
-    cond = e.buffer(step.cond)
-    regions = [e.region(step.then), e.region(step.orelse)]
-    e.block.add_op(host.IfOp.create(operands=[cond], regions=regions))
+    e.add(make.choose(e.buffer(step.cond), e.inner(step.then), e.inner(step.orelse)))
 
 
 def _repeat(e: _HostEmitter, step: Repeat) -> None:
-    e.block.add_op(
-        host.ForOp.create(
-            properties={"symbol": StringAttr(step.symbol), "trip": DimsAttr.new((step.trip,))},
-            regions=[e.region(step.body)],
-        )
-    )
+    e.add(make.repeat(step.symbol, step.trip, e.inner(step.body)))
 
 
 _EMIT = {Launch: _launch, Copy: _copy, Choose: _choose, Repeat: _repeat}

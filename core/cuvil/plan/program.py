@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
-
 from cuvil.ir import nest
 from cuvil.ir.build import constant_array, location_name
 from cuvil.ir.dims import Dim, symbol
 from cuvil.ir.graph import Graph
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.groups import Group, partition
 from cuvil.plan.kernel import Draft, Kernel, inputs_of, signature
@@ -50,7 +49,7 @@ class _Planner:
         self.packers: dict[Packing, tuple[str, Dim]] = {}
 
     # -- blocks --------------------------------------------------------------------------------
-    def block(self, block: Block, values: Sequence[SSAValue], targets: Sequence[Ref]) -> list[Step]:
+    def block(self, block: Block, values: Sequence[Value], targets: Sequence[Ref]) -> list[Step]:
         """The steps of a block that leave `values` in `targets`."""
         claimed: list[Ref | None] = []
         for value, target in zip(values, targets, strict=True):
@@ -71,7 +70,7 @@ class _Planner:
                 steps.append(Copy(nbytes(value), self.place(value), target))
         return steps
 
-    def place(self, value: SSAValue) -> Ref:
+    def place(self, value: Value) -> Ref:
         """Where a stored value or a constant lies."""
         owner = value.owner
         if value not in self.memory.places and isinstance(owner, Operation):
@@ -127,7 +126,7 @@ class _Planner:
         room = [self.memory.new(size) for _, size in kernel.room]
         steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
 
-    def _packed(self, value: SSAValue, p: Packing, site: str, steps: list[Step]) -> Ref:
+    def _packed(self, value: Value, p: Packing, site: str, steps: list[Step]) -> Ref:
         owner = value.owner
         if isinstance(owner, Operation) and owner.name == "cuvil.constant":
             return Weight(p.constant(self.pool.get(self._key(owner)), self.pool).key)
@@ -198,7 +197,7 @@ def _builder(group: Group):  # type: ignore[no-untyped-def]
     return anchor_kernel if group.anchor is not None else pull_kernel
 
 
-def _stored(value: SSAValue) -> SSAValue:
+def _stored(value: Value) -> Value:
     """The value whose buffer a value shares."""
     while isinstance(value.owner, Operation) and value.owner.name == "cuvil.reshape":
         value = value.owner.operands[0]
@@ -228,5 +227,3 @@ def _split(group: Group) -> list[Group]:
     first = Group(anchor, anchor, group.template, list(dict.fromkeys(reach(anchor, None))))
     second = Group(group.root, None, False, list(dict.fromkeys(reach(group.root, anchor))))
     return [first, second]
-
-

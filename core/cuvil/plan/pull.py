@@ -6,25 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.build import constant_array
 from cuvil.ir.dims import Dim
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import TensorType
 
 Reshape = Callable[[TensorType], TensorType]
-Given = Callable[[Sequence[Index]], SSAValue]
+Given = Callable[[Sequence[Index]], Value]
 
 
 def same(kind: TensorType) -> TensorType:
     return kind
 
 
-def inline_constant(value: SSAValue, pool: Pool) -> float | int | bool | None:
+def inline_constant(value: Value, pool: Pool) -> float | int | bool | None:
     """The number of a one-element constant, which stands in the kernel itself."""
     owner = value.owner
     if not isinstance(owner, Operation) or owner.name != "cuvil.constant":
@@ -45,17 +45,17 @@ class Puller:
 
     b: NestBuilder
     pool: Pool
-    buffers: Mapping[SSAValue, SSAValue]
-    given: dict[SSAValue, Given] = field(default_factory=dict)
+    buffers: Mapping[Value, Value]
+    given: dict[Value, Given] = field(default_factory=dict)
     reshape: Reshape = same
-    _memo: dict[tuple[int, SSAValue, tuple[Index, ...]], tuple[Block, SSAValue]] = field(
+    _memo: dict[tuple[int, Value, tuple[Index, ...]], tuple[Block, Value]] = field(
         default_factory=dict
     )
 
-    def type_of(self, value: SSAValue) -> TensorType:
+    def type_of(self, value: Value) -> TensorType:
         return self.reshape(tensor_type(value))
 
-    def element(self, value: SSAValue, index: Sequence[Index]) -> SSAValue:
+    def element(self, value: Value, index: Sequence[Index]) -> Value:
         """The element of `value` at a multi-index of its (reshaped) type."""
         key = tuple(index)
         for block in (self.b.block, *reversed(self.b.outer)):
@@ -66,14 +66,14 @@ class Puller:
         self._memo[(id(self.b.block), value, key)] = (self.b.block, result)
         return result
 
-    def element_of(self, op: Operation, index: Sequence[Index]) -> SSAValue:
+    def element_of(self, op: Operation, index: Sequence[Index]) -> Value:
         """The element of an op's only result, computed even if that lies in a buffer too."""
         lower = of(op).element
         assert lower is not None, f"{op.name} has no element lowering"
-        result: SSAValue = lower(OpCx(self, op), index)
+        result: Value = lower(OpCx(self, op), index)
         return result
 
-    def _compute(self, value: SSAValue, index: Sequence[Index]) -> SSAValue:
+    def _compute(self, value: Value, index: Sequence[Index]) -> Value:
         if value in self.given:
             return self.given[value](index)
         number = inline_constant(value, self.pool)
@@ -110,7 +110,7 @@ class OpCx:
     def result_type(self) -> TensorType:
         return self.puller.type_of(self.op.results[0])
 
-    def operand(self, i: int, index: Sequence[Index]) -> SSAValue:
+    def operand(self, i: int, index: Sequence[Index]) -> Value:
         return self.puller.element(self.op.operands[i], index)
 
 

@@ -3,17 +3,14 @@ epilogue. What does not fit is left to the plain loops of the op's own lowering.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
-
-from cuvil.ir import nest
 from cuvil.ir.dims import Dim, known_equal, product
-from cuvil.ir.nest_build import INDEX, Index
+from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.nest_build import INDEX, Index, template_op
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.ir.types import DimsAttr, ElementType, TensorType
+from cuvil.ir.types import ElementType, TensorType
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.loops import ReadsBack
 from cuvil.plan.packing import Packing
@@ -83,9 +80,7 @@ def _match_contract(op: Operation) -> Match | None:
     return None
 
 
-def _match_letters(
-    op: Operation, specs: Sequence[str], out: str, a: int, b: int
-) -> Match | None:
+def _match_letters(op: Operation, specs: Sequence[str], out: str, a: int, b: int) -> Match | None:
     """a: the operand whose letters make rows; b: the one that owns the last letter."""
     of_a, of_b = specs[a], specs[b]
     extent = {}
@@ -102,9 +97,7 @@ def _match_letters(
         return None
     shared = [c for c in out[: len(out) - n_run] if c in of_b]
     perm = tuple(of_b.index(c) for c in (*shared, *k, *columns))
-    packing = Packing(
-        tuple(extent[c] for c in of_b), perm, len(shared), len(k), PANEL, "f32"
-    )
+    packing = Packing(tuple(extent[c] for c in of_b), perm, len(shared), len(k), PANEL, "f32")
     b_stride = strides(packing.batch_dims)
     batch = tuple(
         Batch(out.index(c), extent[c], a_stride.get(c, 0), s * packing.matrix_size, c_stride[c])
@@ -162,33 +155,25 @@ def template_kernel(draft: Draft, name: str) -> Kernel:
     reshape = grouped(axes, len(shape))
     positions = {group[0]: i for i, group in enumerate(axes)}
     c_strides = strides(reshape(tensor_type(result)).dims)
-    block = Block(
-        arg_types=[ElementType.new("f32"), *[INDEX] * (len(m.batch) + len(rows) + 1)]
-    )
+    block = Block(arg_types=[ElementType.new("f32"), *[INDEX] * (len(m.batch) + len(rows) + 1)])
     _epilogue(draft, m, rows, block, positions, len(axes), reshape)
     spec = {
         "batch": _flat((x.extent, x.a_stride, x.b_stride, x.c_stride, x.col) for x in m.batch),
         "rows": _flat(
-            (r.extent, r.a_stride, c_strides[positions[r.axis]] if r.axis >= 0 else 0)
-            for r in rows
+            (r.extent, r.a_stride, c_strides[positions[r.axis]] if r.axis >= 0 else 0) for r in rows
         ),
         "k": _flat(m.k),
-        "n": DimsAttr.new((m.n,)),
-        "panel": DimsAttr.new((PANEL,)),
+        "n": (m.n,),
+        "panel": (PANEL,),
     }
     buffers = [draft.reads[a], draft.reads[b], draft.writes[result]]
     extra = [v for value, v in draft.reads.items() if value not in (a, b)]
-    op = nest.TemplateOp.create(
-        operands=[*buffers, *extra],
-        properties={"kind": StringAttr("contract"), "spec": DictionaryAttr(spec)},
-        regions=[Region(block)],
-    )
-    draft.block.add_op(op)
+    draft.block.add_op(template_op("contract", spec, [*buffers, *extra], block))
     return draft.finish(name, 0, {list(draft.reads).index(b): m.packing})
 
 
-def _flat(rows: object) -> DimsAttr:
-    return DimsAttr.new(tuple(x for row in rows for x in row))  # type: ignore[attr-defined]
+def _flat(rows: Iterable[Sequence[Dim]]) -> list[Dim]:
+    return [x for row in rows for x in row]
 
 
 def _merge_axes(
@@ -243,9 +228,9 @@ def _epilogue(
             index[positions[dim.axis]] = value
     index[-1] = indices[-1]
     with draft.b.inside(block):
-        element: SSAValue = acc
+        element: Value = acc
         if root is not anchor:
             puller = Puller(draft.b, draft.pool, draft.reads, reshape=reshape)  # type: ignore[arg-type]
             puller.given[anchor.results[0]] = lambda _: acc
             element = puller.element_of(root, index)
-        block.add_op(nest.NestYieldOp.create(operands=[element]))
+        draft.b.yield_(element)

@@ -21,7 +21,9 @@ def load_backend(entry: EntryPoint) -> Backend:
     try:
         backend = entry.load()
     except Exception as error:
-        raise TargetError(f"backend '{entry.name}' ({entry.value}) does not load: {error}") from error
+        raise TargetError(
+            f"backend '{entry.name}' ({entry.value}) does not load: {error}"
+        ) from error
     version = getattr(backend, "api_version", None)
     if version != API_VERSION:
         package = entry.dist.name if entry.dist else entry.value

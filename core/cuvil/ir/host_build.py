@@ -1,0 +1,74 @@
+"""Making `host` ops from plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from cuvil.ir import host
+from cuvil.ir.dims import Dim
+from cuvil.ir.types import BufferType, DimsAttr
+
+BYTES = BufferType.new("u8")
+
+
+def argument(index: int) -> Operation:
+    properties = {"index": IntegerAttr(index, i64)}
+    return host.ArgumentOp.create(result_types=[BYTES], properties=properties)
+
+
+def weight(key: str, offset: int) -> Operation:
+    properties = {"key": StringAttr(key), "offset": IntegerAttr(offset, i64)}
+    return host.WeightOp.create(result_types=[BYTES], properties=properties)
+
+
+def alloc(offset: Dim, size: Dim, space: str = "host") -> Operation:
+    properties = {
+        "offset": DimsAttr.new((offset,)),
+        "bytes": DimsAttr.new((size,)),
+        "space": StringAttr(space),
+    }
+    return host.AllocOp.create(result_types=[BYTES], properties=properties)
+
+
+def view(source: SSAValue, offset: Dim) -> Operation:
+    properties = {"offset": DimsAttr.new((offset,))}
+    return host.ViewOp.create(operands=[source], result_types=[BYTES], properties=properties)
+
+
+def launch(
+    kernel: str, buffers: Sequence[SSAValue], tasks: Dim, site: int, queue: str = "host"
+) -> Operation:
+    properties = {
+        "kernel": StringAttr(kernel),
+        "tasks": DimsAttr.new((tasks,)),
+        "site": IntegerAttr(site, i64),
+        "queue": StringAttr(queue),
+    }
+    return host.LaunchOp.create(operands=list(buffers), properties=properties)
+
+
+def copy(size: Dim, source: SSAValue, target: SSAValue) -> Operation:
+    properties = {"bytes": DimsAttr.new((size,))}
+    return host.CopyOp.create(operands=[source, target], properties=properties)
+
+
+def choose(cond: SSAValue, then: Block, orelse: Block) -> Operation:
+    return host.IfOp.create(operands=[cond], regions=[_region(then), _region(orelse)])
+
+
+def repeat(symbol: str, trip: Dim, body: Block) -> Operation:
+    properties = {"symbol": StringAttr(symbol), "trip": DimsAttr.new((trip,))}
+    return host.ForOp.create(properties=properties, regions=[_region(body)])
+
+
+def program(name: str, arena_bytes: Dim, body: Block) -> host.ProgramOp:
+    properties = {"sym_name": StringAttr(name), "arena_bytes": DimsAttr.new((arena_bytes,))}
+    return host.ProgramOp.create(properties=properties, regions=[_region(body)])
+
+
+def _region(block: Block) -> Region:
+    block.add_op(host.HostReturnOp.create())
+    return Region(block)
