@@ -1,0 +1,93 @@
+"""What a record sees of the node it imports: the `Cx` of `cuvil.ops.onnx.context`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import onnx_ir as ir
+from xdsl.ir import Region, SSAValue
+
+from cuvil.errors import ModelError, UnsupportedError
+from cuvil.frontends.onnx.builder import FoldingBuilder
+from cuvil.frontends.onnx.fold import is_numeric
+from cuvil.ir.dims import Dim, SymDim, known_ge
+from cuvil.ir.dtypes import from_onnx
+from cuvil.ir.record import tensor_type
+from cuvil.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from cuvil.frontends.onnx.importer import Frame, Importer
+
+__all__ = ["NodeCx"]
+
+
+class NodeCx:
+    """One node of one frame; see `cuvil.ops.onnx.context.Cx` for what the methods promise."""
+
+    def __init__(self, importer: Importer, frame: Frame, node: ir.Node, where: str) -> None:
+        self.b: FoldingBuilder = importer.b
+        self.op = node.op_type
+        self.opset = frame.opset(node.domain)
+        self.outputs = [importer.wanted(value) for value in node.outputs]
+        self.node = node
+        self._importer = importer
+        self._frame = frame
+        self._where = where
+
+    def known(self, value: SSAValue | None) -> np.ndarray | None:
+        return None if value is None else self.b.known(value)
+
+    def known_ints(self, value: SSAValue, what: str) -> list[Dim]:
+        array = self.b.known(value)
+        kind = tensor_type(value)
+        if array is None:
+            raise self._importer.data_dependent(self._where, what, value)
+        if not kind.dtype.is_integer:
+            self.bad(f"{what} is {kind.dtype.name}, not an integer tensor")
+        return [int(x) for x in array.ravel()] if is_numeric(array) else list(array.ravel())
+
+    def dims(self, value: SSAValue) -> tuple[Dim, ...]:
+        return tensor_type(value).dims
+
+    def type(self, value: SSAValue) -> TensorType:
+        return tensor_type(value)
+
+    def tensor(self, attribute: Any) -> SSAValue:
+        return self._importer.constant(attribute, self.node.name or "")
+
+    def dtype(self, code: int) -> str:
+        try:
+            return from_onnx(code).name
+        except KeyError:
+            names = {int(kind): kind.name for kind in ir.DataType}
+            if code not in names:
+                self.bad(f"unknown data type {code}")
+            self.fail(f"element type {names[code]} is not supported")
+
+    def new_symbol(self, hint: str) -> SymDim:
+        return self._importer.symbols.fresh(hint)
+
+    def assume(self, dim: Dim, least: int, most: int | None) -> None:
+        self._importer.assume(dim, least, most)
+
+    def at_least(self, a: Dim, b: Dim) -> bool:
+        return known_ge(a, b, self._importer.graph.bounds)
+
+    def inline(self, graph: Any, *args: Any) -> tuple[Any, ...]:
+        return self._importer.inline(self._subframe(), graph, args, self._where)
+
+    def region(
+        self, types: Sequence[TensorType], build: Callable[..., Sequence[Any]]
+    ) -> tuple[Region, tuple[TensorType, ...]]:
+        return self._importer.region(types, build, self._where)
+
+    def fail(self, reason: str) -> NoReturn:
+        raise UnsupportedError(f"{self._where}: {reason}")
+
+    def bad(self, reason: str) -> NoReturn:
+        raise ModelError(f"{self._where}: {reason}")
+
+    def _subframe(self) -> Frame:
+        return self._frame.inside(self.node.name or self.op)

@@ -1,0 +1,323 @@
+"""ONNX graphs to the `cuvil` dialect, node by node, functions and subgraphs inlined.
+
+A node is served, in this order, by a function of the model, by a record of `cuvil.ops.onnx`, or
+by the function body of ONNX's own schema. Whatever a file can get wrong is a ModelError that names
+file, node and reason; what is right but not implemented is an UnsupportedError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import onnx_ir as ir
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.frontends.onnx.attributes import arguments, resolved
+from cuvil.frontends.onnx.builder import FoldingBuilder
+from cuvil.frontends.onnx.context import NodeCx
+from cuvil.frontends.onnx.functions import schema_function
+from cuvil.frontends.onnx.opener import OpenedModel
+from cuvil.frontends.onnx.shapes import Symbols
+from cuvil.frontends.onnx.weights import constant_key
+from cuvil.ir.dims import Dim, SymDim, symbol, symbols
+from cuvil.ir.graph import Graph
+from cuvil.ir.record import tensor_type
+from cuvil.ir.types import TensorType
+from cuvil.ops.onnx.registry import OnnxOp, find
+
+__all__ = ["POISON", "DataDependentError", "Frame", "Importer", "domain_of"]
+
+MAX_DEPTH = 48  # of functions and subgraphs inside each other
+MAX_NODES = 500_000  # after inlining: functions that call functions twice grow exponentially
+
+OnUnsupported = Callable[["Frame", ir.Node, UnsupportedError], None]
+
+
+class DataDependentError(UnsupportedError):
+    """A shape or axis that must be known at compile time depends on `inputs` of the graph."""
+
+    inputs: tuple[str, ...] = ()
+
+
+class _Poison:
+    """Stands for the outputs of a node that is not supported, while problems are collected."""
+
+
+POISON = _Poison()
+
+
+def domain_of(name: str) -> str:
+    """The domain with ONNX's own spelled one way."""
+    return "" if name == "ai.onnx" else name
+
+
+@dataclass
+class Frame:
+    """One body being imported: the graph with its subgraphs, or one call of a function."""
+
+    opsets: Mapping[str, int]
+    attributes: Mapping[str, ir.Attr] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    values: dict[ir.Value, Any] = field(default_factory=dict)
+
+    def opset(self, domain: str) -> int:
+        """The imported version of a domain; 1 where a file forgets to say."""
+        wanted = domain_of(domain)
+        return next((v for d, v in self.opsets.items() if domain_of(d) == wanted), 1)
+
+    def inside(self, name: str) -> Frame:
+        """The same body, one step deeper, for messages."""
+        return replace(self, path=(*self.path, name))
+
+
+class Importer:
+    """Imports the nodes of one model into one graph.
+
+    on_unsupported: called instead of raising; the node's outputs are then POISON, and so are
+    those of the nodes that read them.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        model: ir.Model,
+        graph: Graph,
+        names: Symbols,
+        on_unsupported: OnUnsupported | None = None,
+    ) -> None:
+        self.opened = opened
+        self.functions = {_key(*k): f for k, f in model.functions.items()}
+        self.graph = graph
+        self.symbols = names
+        self.b = FoldingBuilder(graph.block, graph.pool)
+        self.on_unsupported = on_unsupported
+        self._nodes_left = MAX_NODES
+        self._last_constant: Any = None
+        self._top = graph.block
+        self._input_symbols = set(graph.symbols())
+
+    def nodes(self, frame: Frame, nodes: Iterator[ir.Node] | Sequence[ir.Node]) -> None:
+        """Imports nodes in order at the builder's insertion point."""
+        for node in nodes:
+            self._nodes_left -= 1
+            if self._nodes_left < 0:
+                raise ModelError(f"{self.opened.name}: more than {MAX_NODES} nodes after inlining")
+            try:
+                self._node(frame, node)
+            except UnsupportedError as error:
+                if self.on_unsupported is None:
+                    raise
+                self.on_unsupported(frame, node, error)
+                frame.values.update(dict.fromkeys(node.outputs, POISON))
+
+    def _node(self, frame: Frame, node: ir.Node) -> None:
+        where = self.where(frame, node)
+        inputs = [None if v is None else self.value(frame, v, where) for v in node.inputs]
+        results = self._call(frame, node, inputs, where)
+        for k, output in enumerate(node.outputs):
+            if not output.name:
+                continue
+            if k >= len(results) or results[k] is None:
+                raise UnsupportedError(f"{where}: output {k} is not supported")
+            frame.values[output] = results[k]
+            if isinstance(results[k], SSAValue) and results[k].name_hint is None:
+                results[k].name_hint = output.name if output.name.isidentifier() else None
+
+    def _call(
+        self, frame: Frame, node: ir.Node, inputs: Sequence[Any], where: str
+    ) -> Sequence[Any]:
+        attrs = resolved(node, frame.attributes)
+        domain = domain_of(node.domain)
+        function = self.functions.get((domain, node.op_type, node.overload))
+        record = find(domain, node.op_type, frame.opset(domain)) if function is None else None
+        if any(v is POISON for v in inputs) and (function or record):
+            return [POISON] * len(node.outputs)
+        if record is None and function is None:
+            types = [tensor_type(v) if isinstance(v, SSAValue) else None for v in inputs]
+            with self._errors(where):
+                function = schema_function(node, attrs, types, frame.opset(domain))
+        if function is not None:
+            return self._function(frame, function, node, inputs, attrs, where)
+        if record is None:
+            raise UnsupportedError(f"{where}: the operator is not supported")
+        return self._record(frame, record, node, inputs, attrs, where)
+
+    def _record(
+        self,
+        frame: Frame,
+        record: OnnxOp,
+        node: ir.Node,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, ir.Attr],
+        where: str,
+    ) -> Sequence[Any]:
+        given = list(inputs)
+        while given and given[-1] is None:
+            given.pop()
+        if record.limit is not None and len(given) > record.limit:
+            raise ModelError(f"{where}: {len(given)} inputs, the most are {record.limit}")
+        if len(given) < record.required or any(v is None for v in given[: record.required]):
+            raise ModelError(f"{where}: an input is missing, {record.required} are required")
+        keywords = arguments(record, attrs, where)
+        cx = NodeCx(self, frame, node, where)
+        with self._errors(where), self.b.at(_location(frame, node)):
+            result = record.compose(cx, *given, **keywords)
+        return result if isinstance(result, tuple) else (result,)
+
+    def _function(
+        self,
+        frame: Frame,
+        function: ir.Function,
+        node: ir.Node,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, ir.Attr],
+        where: str,
+    ) -> Sequence[Any]:
+        defaults = {k: a for k, a in function.attributes.items() if a.value is not None}
+        inner = Frame(
+            opsets=function.opset_imports,
+            attributes={**defaults, **attrs},
+            path=(*frame.path, node.name or node.op_type),
+        )
+        self._check_depth(inner, where)
+        if len(inputs) > len(function.inputs):
+            raise ModelError(f"{where}: {len(inputs)} inputs, the function has fewer")
+        padded = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
+        inner.values.update(zip(function.inputs, padded, strict=True))
+        self.nodes(inner, function)
+        return [self.value(inner, v, where, absent=True) for v in function.outputs]
+
+    def inline(
+        self, frame: Frame, body: ir.Graph, args: Sequence[Any], where: str
+    ) -> tuple[Any, ...]:
+        """Imports a subgraph in place, its inputs bound to `args`; gives its outputs."""
+        self._check_depth(frame, where)
+        if len(args) != len(body.inputs):
+            raise ModelError(
+                f"{where}: the subgraph takes {len(body.inputs)} inputs, not {len(args)}"
+            )
+        frame.values.update(zip(body.inputs, args, strict=True))
+        self.nodes(frame, body)
+        return tuple(self.value(frame, v, where) for v in body.outputs)
+
+    def region(
+        self, types: Sequence[TensorType], build: Callable[..., Sequence[Any]], where: str
+    ) -> tuple[Region, tuple[TensorType, ...]]:
+        """A region whose arguments have `types` and that yields what `build(*args)` gives."""
+        block = Block(arg_types=list(types))
+        with self._inside(block):
+            results = build(*block.args)
+            if not all(isinstance(v, SSAValue) for v in results):
+                raise UnsupportedError(f"{where}: a subgraph that gives sequences is not supported")
+            self.b.yield_(*results)
+        return Region(block), tuple(tensor_type(v) for v in results)
+
+    def value(self, frame: Frame, value: ir.Value, where: str, absent: bool = False) -> Any:
+        """What a value of the file is: an SSA value, or None for an absent input of a function."""
+        found = frame.values.get(value, POISON if value is None else None)
+        if found is not None or (absent and value in frame.values):
+            return found
+        if value in frame.values:
+            return None
+        if value.const_value is not None:
+            return frame.values.setdefault(value, self.constant(value.const_value))
+        raise ModelError(f"{where}: value {value.name!r} is not defined before its use")
+
+    def constant(self, tensor: ir.TensorProtocol, node: str = "") -> SSAValue:
+        """A constant of the file, at the top of the graph, where every region sees it."""
+        key = constant_key(self.opened, tensor, self.graph.pool, node)
+        before = self.b.point
+        last = self._last_constant
+        self.b.point = InsertPoint.after(last) if last else InsertPoint.at_start(self._top)
+        try:
+            with self.b.at(tensor.name or node or "constant"):
+                result: SSAValue = self.b.file_constant(key)
+        finally:
+            self.b.point = before
+        self._last_constant = result.owner
+        return result
+
+    def data_dependent(self, where: str, what: str, value: SSAValue) -> UnsupportedError:
+        """The error for a value that must be known at compile time and is not.
+
+        Its `inputs` are the graph's inputs that the value depends on: `import_model(values=...)`
+        can fix them.
+        """
+        inputs = self._inputs_behind(value)
+        of = f" of {', '.join(map(repr, inputs))}" if inputs else ""
+        error = DataDependentError(
+            f"{where}: {what} depends on input data{of}; only constants and arithmetic on shapes "
+            "can be compiled"
+        )
+        error.inputs = inputs
+        return error
+
+    def _inputs_behind(self, value: SSAValue) -> tuple[str, ...]:
+        names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
+        seen: set[SSAValue] = set()
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen.add(current)
+                if isinstance(current.owner, Operation):
+                    pending.extend(current.owner.operands)
+        return tuple(name for v, name in names.items() if v in seen)
+
+    def assume(self, dim: Dim, least: int, most: int | None) -> None:
+        """Narrows the bounds of a symbol of the graph's inputs."""
+        name = symbols(dim)[0] if isinstance(dim, SymDim) else ""
+        if not name or dim != symbol(name) or name not in self._input_symbols:
+            return
+        low, high = self.graph.bounds.get(name, (0, None))
+        tops = [v for v in (high, most) if v is not None]
+        self.graph.bounds[name] = (max(low, least), min(tops) if tops else None)
+
+    def wanted(self, value: ir.Value) -> bool:
+        """Whether anything can read an output."""
+        return bool(value.name)
+
+    def where(self, frame: Frame, node: ir.Node) -> str:
+        """For messages: file, node, operator, and the subgraph it stands in."""
+        label = node.name or next((v.name for v in node.outputs if v.name), "")
+        inside = f" in {'/'.join(frame.path)}" if frame.path else ""
+        domain = f"{node.domain}." if domain_of(node.domain) else ""
+        return f"{self.opened.name}: node {label!r} ({domain}{node.op_type}){inside}"
+
+    def _check_depth(self, frame: Frame, where: str) -> None:
+        if len(frame.path) > MAX_DEPTH:
+            raise ModelError(f"{where}: functions or subgraphs nested deeper than {MAX_DEPTH}")
+
+    @contextmanager
+    def _inside(self, block: Block) -> Iterator[None]:
+        before = self.b.point
+        self.b.point = InsertPoint.at_end(block)
+        try:
+            yield
+        finally:
+            self.b.point = before
+
+    @contextmanager
+    def _errors(self, where: str) -> Iterator[None]:
+        """Whatever a hostile node makes a composition raise is an error that names the node."""
+        try:
+            yield
+        except (Error, MemoryError):
+            raise
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise ModelError(f"{where}: {reason}") from error
+
+
+def _key(domain: str, name: str, overload: str = "") -> tuple[str, str, str]:
+    return (domain_of(domain), name, overload)
+
+
+def _location(frame: Frame, node: ir.Node) -> str:
+    label = node.name or next((v.name for v in node.outputs if v.name), node.op_type)
+    return "/".join((*frame.path, label or ""))

@@ -1,0 +1,133 @@
+"""`import_model`: an ONNX model as a graph of the `cuvil` dialect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from xdsl.ir import Block, Operation, SSAValue
+
+from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported
+from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
+from cuvil.frontends.onnx.shapes import input_types
+from cuvil.ir.graph import Graph, finish_graph, new_graph
+from cuvil.ir.pool import Pool
+from cuvil.ir.record import Primitive
+
+__all__ = ["import_model", "import_opened", "read_graph"]
+
+
+def import_model(
+    source: Source,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    dims: Mapping[str, int] | None = None,
+    values: Mapping[str, np.ndarray] | None = None,
+    name: str | None = None,
+) -> Graph:
+    """Imports a `.onnx` file, the bytes of one, or a ModelProto.
+
+    folder: where external data is looked for (by default beside the file). dims: extents for
+    symbolic dimensions of the inputs, which become static. values: inputs that become constants
+    (a shape or axes that the model takes as an input: see DataDependentError). name: of the
+    graph, by default the file's stem or the graph's own name. Weights stay in the mapped file.
+
+    ModelError for a damaged or inconsistent model, UnsupportedError for what is not implemented;
+    `check_model` lists all of that at once.
+    """
+    return import_opened(open_model(source, folder=folder), dims=dims, values=values, name=name)
+
+
+def import_opened(
+    opened: OpenedModel,
+    *,
+    dims: Mapping[str, int] | None = None,
+    values: Mapping[str, np.ndarray] | None = None,
+    name: str | None = None,
+    on_unsupported: OnUnsupported | None = None,
+) -> Graph:
+    """As `import_model`, for a model that is open; on_unsupported: see `Importer`."""
+    model = read_graph(opened)
+    fixed = values or {}
+    inputs = [v for v in model.graph.inputs if v.const_value is None and v.name not in fixed]
+    types, symbols = input_types(inputs, dims or {}, opened.name)
+    if len(types) != len(inputs):
+        raise ModelError(f"{opened.name}: two inputs have one name")
+    graph = new_graph(name or _name(opened, model), types, Pool())
+    importer = Importer(opened, model, graph, symbols, on_unsupported)
+    frame = Frame(opsets=model.graph.opset_imports)
+    frame.values.update(zip(inputs, graph.inputs, strict=True))
+    for value in model.graph.inputs:
+        if value.name in fixed:
+            frame.values[value] = importer.b.const(fixed[value.name])
+    try:
+        importer.nodes(frame, model.graph)
+        outputs = _outputs(importer, frame, model.graph)
+    except RecursionError as error:
+        raise ModelError(f"{opened.name}: nested too deeply") from error
+    finish_graph(graph, outputs)
+    drop_dead(graph.block)
+    return graph
+
+
+def read_graph(opened: OpenedModel) -> ir.Model:
+    """The model's graph by onnx-ir, nodes in an order in which values come before their uses."""
+    try:
+        model = ir.from_proto(opened.model)
+        model.graph.sort()
+        for function in model.functions.values():
+            function.sort()
+    except Error:
+        raise
+    except Exception as error:
+        reason = _root(error)
+        raise ModelError(f"{opened.name}: not a sound ONNX graph: {reason}") from error
+    return model
+
+
+def _root(error: BaseException) -> str:
+    """The first line of the innermost cause: onnx-ir wraps errors in a text of the whole graph."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, SSAValue]:
+    outputs: dict[str, SSAValue] = {}
+    for value in graph.outputs:
+        where = f"{importer.opened.name}: output {value.name!r}"
+        if value.name in outputs:
+            raise ModelError(f"{where} is there twice")
+        found: Any = importer.value(frame, value, where)
+        if isinstance(found, SSAValue):
+            outputs[str(value.name)] = found
+        elif importer.on_unsupported is None:
+            raise UnsupportedError(f"{where} is not a tensor")
+    return outputs
+
+
+def _name(opened: OpenedModel, model: ir.Model) -> str:
+    stem = os.path.splitext(os.path.basename(opened.name))[0]
+    return (model.graph.name or "model") if opened.name.startswith("<") else stem
+
+
+def drop_dead(block: Block) -> None:
+    """Erases operations whose results nobody uses, nested blocks first."""
+    for op in reversed(list(block.ops)):
+        record = getattr(op, "record", None)
+        if isinstance(record, Primitive) and record.pure and not any(r.uses for r in op.results):
+            op.detach()
+            op.erase()
+        else:
+            _inner(op)
+
+
+def _inner(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            drop_dead(block)

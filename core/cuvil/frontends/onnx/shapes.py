@@ -1,0 +1,97 @@
+"""Types that a model file declares: dims of inputs as symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import onnx_ir as ir
+
+from cuvil.errors import ModelError, UnsupportedError
+from cuvil.ir.dims import Dim, SymDim, parse_dim, substitute, symbol, symbols
+from cuvil.ir.dtypes import from_onnx
+from cuvil.ir.types import TensorType
+
+__all__ = ["Symbols", "input_types"]
+
+_UNNAMED = ("", "?", "None", "-1")  # what exporters write for "no name"
+_PLAIN = re.compile(r"[A-Za-z_][\w.]*")
+
+
+class Symbols:
+    """Names of dims that are taken, so that fresh ones differ."""
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self._taken = set(taken)
+
+    def fresh(self, hint: str) -> SymDim:
+        """A new symbol called `hint`, with a number behind it where that is taken."""
+        base = re.sub(r"\W+", "_", hint).strip("_") or "n"
+        name, count = base, 1
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return symbol(name)
+
+
+def _names(value: ir.Value) -> list[str | int | None]:
+    """Declared extents: a number, a name, or None where the file says nothing."""
+    found: list[str | int | None] = []
+    for dim in value.shape or ():
+        name = dim.value if isinstance(dim, ir.SymbolicDim) else int(dim)
+        unnamed = name in _UNNAMED if isinstance(name, str) else name is not None and name < 0
+        found.append(None if unnamed else name)
+    return found
+
+
+def input_types(
+    inputs: Sequence[ir.Value], overrides: Mapping[str, int], file: str
+) -> tuple[dict[str, TensorType], Symbols]:
+    """Types of the graph's inputs.
+
+    A `dim_param` is a symbol of that name (or, where it is an expression of names that stand
+    alone elsewhere, that expression); a dim without a name is a symbol called after input and
+    axis. overrides: symbol -> extent, which makes it static. ModelError for an override that no
+    input has, UnsupportedError for an input that is not a tensor of known rank.
+    """
+    plain = {d for v in inputs for d in _names(v) if isinstance(d, str) and _PLAIN.fullmatch(d)}
+    taken = Symbols(sorted(plain))
+    types = {str(v.name): _input_type(v, plain, taken, file) for v in inputs}
+    have = {s for t in types.values() for d in t.dims for s in symbols(d)}
+    unknown = sorted(set(overrides) - have)
+    if unknown:
+        raise ModelError(
+            f"{file}: no input has a dimension called {', '.join(unknown)}; "
+            f"there are {', '.join(sorted(have)) or 'no symbolic dimensions'}"
+        )
+    fixed = {k: t.with_dims(substitute(d, overrides) for d in t.dims) for k, t in types.items()}
+    return fixed, taken
+
+
+def _input_type(value: ir.Value, plain: set[str], taken: Symbols, file: str) -> TensorType:
+    where = f"{file}: input {value.name!r}"
+    if not isinstance(value.type, ir.TensorType):
+        what = "has no type" if value.type is None else f"is {value.type}, not a tensor"
+        raise UnsupportedError(f"{where} {what}")
+    if value.shape is None:
+        raise UnsupportedError(f"{where} has no shape; give one with a fixed rank")
+    try:
+        element = from_onnx(int(value.dtype or 0))
+    except KeyError:
+        raise UnsupportedError(f"{where}: element type {value.dtype} is not supported") from None
+    dims = [
+        taken.fresh(f"{value.name}_{axis}") if dim is None else _dim(dim, plain)
+        for axis, dim in enumerate(_names(value))
+    ]
+    return TensorType.of(dims, element)
+
+
+def _dim(dim: str | int, plain: set[str]) -> Dim:
+    if isinstance(dim, int) or dim in plain:
+        return symbol(dim) if isinstance(dim, str) else dim
+    try:
+        expression = parse_dim(dim)
+    except (ValueError, ArithmeticError):
+        return symbol(dim)
+    return expression if set(symbols(expression)) <= plain else symbol(dim)

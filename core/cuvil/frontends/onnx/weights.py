@@ -1,0 +1,44 @@
+"""Tensors of a model file as constants: onnx-ir's tensor objects never load or open anything."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+
+from cuvil.errors import ModelError
+from cuvil.frontends.onnx.opener import OpenedModel
+from cuvil.ir.pool import Pool
+
+__all__ = ["constant_key", "tensor_proto"]
+
+
+def tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
+    """The message behind a tensor of a model that was read by `onnx_ir.from_proto`."""
+    if isinstance(tensor, ir.serde.TensorProtoTensor):
+        return tensor.raw
+    if isinstance(tensor, ir.ExternalTensor):
+        return _external(tensor)
+    proto = onnx.TensorProto(name=tensor.name or "", data_type=int(tensor.dtype))
+    proto.dims.extend(int(d) for d in tensor.shape)
+    return proto  # strings: the opener says that they are not supported
+
+
+def _external(tensor: ir.ExternalTensor) -> onnx.TensorProto:
+    proto = onnx.TensorProto(
+        name=tensor.name or "",
+        data_type=int(tensor.dtype),
+        data_location=onnx.TensorProto.EXTERNAL,
+    )
+    proto.dims.extend(int(d) for d in tensor.shape)
+    entries = {"location": tensor.location, "offset": tensor.offset, "length": tensor.length}
+    for key, value in entries.items():
+        if value is not None:
+            proto.external_data.add(key=key, value=str(value))
+    return proto
+
+
+def constant_key(opened: OpenedModel, tensor: ir.TensorProtocol, pool: Pool, node: str = "") -> str:
+    """Adds a tensor to the pool, by reference where it is large; gives its key."""
+    if tensor is None:
+        raise ModelError(f"{opened.name}: node {node!r}: a tensor attribute without a tensor")
+    return opened.constant(tensor_proto(tensor), pool, node).key

@@ -1,0 +1,159 @@
+"""Constants, tensors made from shapes, casts, and operators that inference passes through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.registry import onnx_op
+
+
+@onnx_op("Constant")
+def constant(
+    cx: Cx,
+    *,
+    value: Any = None,
+    value_float: float | None = None,
+    value_floats: Sequence[float] | None = None,
+    value_int: int | None = None,
+    value_ints: Sequence[int] | None = None,
+    value_string: str | None = None,
+    value_strings: Sequence[str] | None = None,
+    sparse_value: Any = None,
+) -> Value:
+    """The tensor that one of the attributes holds."""
+    given = [value, value_float, value_floats, value_int, value_ints]
+    if value_string is not None or value_strings is not None or sparse_value is not None:
+        cx.fail("constants of strings and sparse constants are not supported")
+    if sum(v is not None for v in given) != 1:
+        cx.bad("needs exactly one value")
+    if value is not None:
+        return cx.tensor(value)
+    numbers = next(v for v in given if v is not None)
+    floats = value_float is not None or value_floats is not None
+    return cx.b.const(np.array(numbers, np.float32 if floats else np.int64))
+
+
+@onnx_op("ConstantOfShape", since=9)
+def constant_of_shape(cx: Cx, shape: Value, *, value: Any = None) -> Value:
+    """One value everywhere, by default 0.0."""
+    scalar = cx.b.const(np.float32(0)) if value is None else cx.tensor(value)
+    dims = cx.known_ints(shape, "the shape")
+    return filled(cx, cx.b.reshape(scalar, dims=()), dims)
+
+
+def filled(cx: Cx, scalar: Value, dims: Sequence[Dim]) -> Value:
+    """A rank-0 value at every place of a shape."""
+    return cx.b.broadcast(scalar, dims=dims)
+
+
+@onnx_op("EyeLike", since=9)
+def eye_like(cx: Cx, x: Value, *, dtype: int | None = None, k: int = 0) -> Value:
+    """Ones on diagonal k of a matrix."""
+    kind = cx.type(x).dtype.name if dtype is None else cx.dtype(dtype)
+    dims = cx.dims(x)
+    if len(dims) != 2:
+        cx.bad(f"takes a matrix, not rank {len(dims)}")
+    rows, columns = cx.b.iota(dims=(dims[0], 1), axis=0), cx.b.iota(dims=(1, dims[1]), axis=1)
+    return cx.b.cast(cx.b.eq(cx.b.add(rows, cx.b.scalar(k, "i64")), columns), to=kind)
+
+
+@onnx_op("Range", since=11)
+def range_(cx: Cx, start: Value, limit: Value, delta: Value) -> Value:
+    """start, start + delta, ... before limit."""
+    kind = cx.type(start).dtype
+    count = _range_count(cx, start, limit, delta)
+    steps = cx.b.iota(dims=(count,), axis=0, dtype="i64")
+    place = steps if kind.name == "i64" else cx.b.cast(steps, to=kind.name)
+    return cx.b.add(cx.b.mul(place, _scalar(cx, delta)), _scalar(cx, start))
+
+
+def _scalar(cx: Cx, x: Value) -> Value:
+    return x if cx.type(x).rank == 0 else cx.b.reshape(x, dims=())
+
+
+def _range_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
+    first, end, step = (known_scalar(cx, v) for v in (start, limit, delta))
+    if step == 0:
+        cx.bad("delta is 0")
+    if not any(isinstance(v, SymDim) for v in (first, end, step)):
+        return max(int(np.ceil((end - first) / step)), 0)  # type: ignore[operator]
+    if not isinstance(step, int):
+        cx.fail("the number of steps depends on a symbolic step")
+    count = ceil_div(end - first, step) if step > 0 else ceil_div(first - end, -step)
+    return dim_max(count, 0)
+
+
+def known_scalar(cx: Cx, value: Value) -> Any:
+    """One number or Dim that the compiler must know."""
+    array = cx.known(value)
+    if array is None or array.size != 1:
+        return cx.known_ints(value, "a bound of the range")[0]
+    item = array.ravel()[0]
+    if isinstance(item, int | SymDim):
+        return item
+    number = getattr(item, "num", item)  # a float that is a dimension: whole where den is 1
+    if getattr(item, "den", 1) != 1:
+        cx.fail("a bound of the range is a fraction of a symbolic dimension")
+    return number.item() if isinstance(number, np.generic) else number
+
+
+@onnx_op("Cast")
+def cast_by_name(cx: Cx, x: Value, *, to: str) -> Value:
+    """The type by its name, before opset 6."""
+    names = {"FLOAT": 1, "UINT8": 2, "INT8": 3, "UINT16": 4, "INT16": 5, "INT32": 6, "INT64": 7}
+    names |= {"BOOL": 9, "FLOAT16": 10, "DOUBLE": 11, "UINT32": 12, "UINT64": 13}
+    if to not in names:
+        cx.fail(f"element type {to} is not supported")
+    return cast(cx, x, to=names[to])
+
+
+@onnx_op("Cast", since=6)
+def cast(cx: Cx, x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
+    """The elements in another type; saturate and round_mode concern 8-bit floats only."""
+    kind = cx.dtype(to)
+    return x if cx.type(x).dtype.name == kind else cx.b.cast(x, to=kind)
+
+
+@onnx_op("CastLike", since=15)
+def cast_like(cx: Cx, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
+    """The elements in the type of another tensor."""
+    kind = cx.type(like).dtype.name
+    return x if cx.type(x).dtype.name == kind else cx.b.cast(x, to=kind)
+
+
+@onnx_op("Dropout")
+def dropout_attributes(
+    cx: Cx,
+    x: Value,
+    *,
+    ratio: float = 0.5,
+    is_test: int = 1,
+    consumed_inputs: tuple[int, ...] = (),
+) -> tuple[Value, ...]:
+    """Inference: nothing is dropped."""
+    mask = filled(cx, cx.b.scalar(1, x), cx.dims(x)) if any(cx.outputs[1:]) else None
+    return (x, mask)
+
+
+@onnx_op("Dropout", since=10)
+def dropout(cx: Cx, x: Value, *, ratio: float = 0.5) -> tuple[Value, ...]:
+    """The mask is boolean from opset 10 on."""
+    return (x, filled(cx, cx.b.scalar(True, "bool"), cx.dims(x)) if any(cx.outputs[1:]) else None)
+
+
+@onnx_op("Dropout", since=12)
+def dropout_inputs(
+    cx: Cx, x: Value, ratio: Value = None, training: Value = None, *, seed: int = 0
+) -> tuple[Value, ...]:
+    """As before, unless training_mode is set: that drops elements at random."""
+    if training is not None:
+        known, chance = cx.known(training), cx.known(ratio)
+        off = known is not None and not known.any()
+        if not off and not (chance is not None and not chance.any()):
+            cx.fail("training mode is not supported: Cuvil compiles inference")
+    return dropout(cx, x)

@@ -1,0 +1,75 @@
+"""What the record of an ONNX operator may ask of the importer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from xdsl.ir import Region, SSAValue
+
+from cuvil.ir.build import Builder
+from cuvil.ir.dims import Dim, SymDim
+from cuvil.ir.types import TensorType
+
+__all__ = ["Cx", "Value"]
+
+Value = Any  # an SSA value; a tuple of values for a sequence; None for an absent or empty optional
+
+
+class Cx(Protocol):
+    """One node under import.
+
+    b: builds primitives with the node's location; what is known at compile time folds at once.
+    op: the node's operator; opset: the version of its domain that the model asks for; outputs:
+    for each output whether anything can use it.
+    """
+
+    b: Builder
+    op: str
+    opset: int
+    outputs: Sequence[bool]
+
+    def known(self, value: SSAValue | None) -> np.ndarray | None:
+        """The value where the compiler knows it: numbers, or an object array of Dims."""
+
+    def known_ints(self, value: SSAValue, what: str) -> list[Dim]:
+        """The elements of an integer tensor; UnsupportedError when they depend on data."""
+
+    def dims(self, value: SSAValue) -> tuple[Dim, ...]:
+        """The extents of a value."""
+
+    def type(self, value: SSAValue) -> TensorType:
+        """The tensor type of a value."""
+
+    def tensor(self, attribute: Any) -> SSAValue:
+        """The constant that a tensor attribute holds."""
+
+    def dtype(self, code: int) -> str:
+        """The element type of an ONNX data type code; UnsupportedError when there is none."""
+
+    def new_symbol(self, hint: str) -> SymDim:
+        """A fresh symbol, for an extent that only a run can tell."""
+
+    def assume(self, dim: Dim, least: int, most: int | None) -> None:
+        """Where `dim` is a bare symbol: a run checks that it lies in these bounds."""
+
+    def at_least(self, a: Dim, b: Dim) -> bool:
+        """Whether a >= b is proved for all values of the symbols within their bounds."""
+
+    def inline(self, graph: Any, *args: Value) -> tuple[Value, ...]:
+        """Imports a subgraph in place, its inputs bound to `args`; gives its outputs."""
+
+    def region(
+        self, types: Sequence[TensorType], build: Callable[..., Sequence[SSAValue]]
+    ) -> tuple[Region, tuple[TensorType, ...]]:
+        """A region whose arguments have these types, and the types it yields.
+
+        `build(*args)` builds its body with `b` and gives the values it yields.
+        """
+
+    def fail(self, reason: str) -> NoReturn:
+        """Raises UnsupportedError: a sound model asks for what is not implemented."""
+
+    def bad(self, reason: str) -> NoReturn:
+        """Raises ModelError: the model breaks ONNX's rules."""

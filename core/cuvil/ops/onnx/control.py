@@ -1,0 +1,148 @@
+"""Control flow: a choice of subgraphs, loops, and scans along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from cuvil.ir.dims import Dim, known_equal
+from cuvil.ir.types import TensorType, shapes
+from cuvil.ops.control import loop_types
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import axis_in
+from cuvil.ops.onnx.registry import onnx_op
+
+Ints = tuple[int, ...]
+
+
+@onnx_op("If")
+def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tuple[Value, ...]:
+    """One of two subgraphs; a condition known at compile time leaves only its branch."""
+    known = cx.known(condition)
+    if known is not None and known.size == 1:
+        return cx.inline(then_branch if known.ravel()[0] else else_branch)
+    regions, types = zip(
+        *(cx.region((), lambda body=body: cx.inline(body)) for body in (then_branch, else_branch)),
+        strict=True,
+    )
+    scalar = condition if cx.type(condition).rank == 0 else cx.b.reshape(condition, dims=())
+    return cx.b.emit_regions("if", [scalar], common_types(cx, *types), list(regions))
+
+
+def common_types(
+    cx: Cx, a: Sequence[TensorType], b: Sequence[TensorType], what: str = "the branches"
+) -> list[TensorType]:
+    """Types that hold for both; UnsupportedError where they differ."""
+    if len(a) != len(b):
+        cx.bad(f"{what} give {len(a)} and {len(b)} outputs")
+    for x, y in zip(a, b, strict=True):
+        same = x.rank == y.rank and all(map(known_equal, x.dims, y.dims))
+        if x.dtype != y.dtype or not same:
+            cx.fail(f"{what} give values of different types: {shapes([x])} and {shapes([y])}")
+    return list(a)
+
+
+@onnx_op("Loop")
+def loop(
+    cx: Cx, trip: Value = None, condition: Value = None, *initial: Value, body: Any
+) -> tuple[Value, ...]:
+    """At most `trip` times, while the condition holds; carried values, then stacked outputs.
+
+    The number of iterations must be known; with a condition that data decides, values are
+    carried on unchanged once it fails.
+    """
+    counter = cx.new_symbol("step")
+    if trip is None:
+        cx.fail("a loop without a trip count is not supported")
+    count = cx.known_ints(trip, "the trip count")[0]
+    first = cx.b.scalar(True, "bool") if condition is None else cx.b.reshape(condition, dims=())
+    known = cx.known(first)
+    if known is not None and not known:
+        count = 0
+    carried = [cx.type(v) for v in initial]
+
+    def plain(*values: SSAValue) -> Sequence[SSAValue]:
+        return cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
+
+    region, yields = cx.region(carried, lambda *values: _unconditional(cx, plain(*values)))
+    after = common_types(cx, carried, yields[: len(carried)], "two iterations")
+    types = loop_types(after, yields[len(carried) :], count)
+    return cx.b.emit_regions("loop", initial, types, [region], trip=count, symbol=str(counter))
+
+
+def _step(cx: Cx, counter: Dim) -> Value:
+    return cx.b.dims(dims=(counter,), shape=(), dtype="i64")
+
+
+def _unconditional(cx: Cx, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    known = cx.known(results[0])
+    if known is None or not known.all():
+        cx.fail("a loop that data can end early is not supported")
+    return results[1:]
+
+
+@onnx_op("Scan", since=9)
+def scan(
+    cx: Cx,
+    *values: Value,
+    body: Any,
+    num_scan_inputs: int,
+    scan_input_axes: Ints = (),
+    scan_input_directions: Ints = (),
+    scan_output_axes: Ints = (),
+    scan_output_directions: Ints = (),
+) -> tuple[Value, ...]:
+    """The body on every slice of the scanned inputs; its outputs are stacked."""
+    states = list(values[: len(values) - num_scan_inputs])
+    scanned = values[len(states) :]
+    if not scanned or num_scan_inputs > len(values):
+        cx.bad(f"{num_scan_inputs} scan inputs of {len(values)}")
+    axes = scan_input_axes or (0,) * len(scanned)
+    axes = [axis_in(cx, a, cx.type(v).rank) for a, v in zip(axes, scanned, strict=True)]
+    back = scan_input_directions or (0,) * len(scanned)
+    counter, count = cx.new_symbol("step"), cx.dims(scanned[0])[axes[0]]
+
+    def step(*carried: SSAValue) -> Sequence[SSAValue]:
+        at = [count - 1 - counter if b else counter for b in back]
+        slices = [step_of(cx, v, a, i) for v, a, i in zip(scanned, axes, at, strict=True)]
+        return cx.inline(body, *carried, *slices)
+
+    carried = [cx.type(v) for v in states]
+    region, yields = cx.region(carried, step)
+    after = common_types(cx, carried, yields[: len(carried)], "two iterations")
+    types = loop_types(after, yields[len(carried) :], count)
+    results = cx.b.emit_regions("loop", states, types, [region], trip=count, symbol=str(counter))
+    stacked = results[len(states) :]
+    ends = scan_output_axes or (0,) * len(stacked)
+    turned = scan_output_directions or (0,) * len(stacked)
+    placed = [_placed(cx, v, a, t) for v, a, t in zip(stacked, ends, turned, strict=True)]
+    return (*results[: len(states)], *placed)
+
+
+def step_of(cx: Cx, x: Value, axis: int, at: Dim) -> Value:
+    """The slice of x at a position of an axis, without that axis."""
+    dims = list(cx.dims(x))
+    starts: list[Dim] = [at if k == axis else 0 for k in range(len(dims))]
+    one = [1 if k == axis else d for k, d in enumerate(dims)]
+    part = cx.b.slice(x, starts=starts, steps=[1] * len(dims), dims=one)
+    return cx.b.reshape(part, dims=dims[:axis] + dims[axis + 1 :])
+
+
+def flipped(cx: Cx, x: Value, axis: int) -> Value:
+    """x with an axis in reverse order."""
+    dims = cx.dims(x)
+    starts: list[Dim] = [d - 1 if k == axis else 0 for k, d in enumerate(dims)]
+    steps = [-1 if k == axis else 1 for k in range(len(dims))]
+    return cx.b.slice(x, starts=starts, steps=steps, dims=dims)
+
+
+def _placed(cx: Cx, x: Value, axis: int, backwards: int) -> Value:
+    """A stack with its steps along `axis`, in reverse order if asked."""
+    rank = cx.type(x).rank
+    at = axis_in(cx, axis, rank)
+    value = flipped(cx, x, 0) if backwards else x
+    order = [*range(1, rank)]
+    order.insert(at, 0)
+    return value if at == 0 else cx.b.transpose(value, perm=order)

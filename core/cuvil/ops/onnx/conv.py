@@ -1,0 +1,105 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuvil.ir.dims import Dim
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import static
+from cuvil.ops.onnx.registry import onnx_op
+from cuvil.ops.onnx.window import AUTO_PADS, window
+
+Ints = tuple[int, ...]
+
+
+def kernel_of(cx: Cx, w: Value, kernel_shape: Ints) -> list[int]:
+    """The spatial extents of the weights, which an attribute may repeat."""
+    kernel = static(cx, cx.dims(w)[2:], "the shape of the weights")
+    if kernel_shape and list(kernel_shape) != kernel:
+        cx.bad(f"kernel_shape {list(kernel_shape)}, but weights are {kernel}")
+    return kernel
+
+
+@onnx_op("Conv")
+def conv(
+    cx: Cx,
+    x: Value,
+    w: Value,
+    bias: Value = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = (),
+    group: int = 1,
+    kernel_shape: Ints = (),
+    pads: Ints = (),
+    strides: Ints = (),
+) -> Value:
+    """Cross-correlation of x [N, C, ...] with w [O, C / group, ...]."""
+    shape = window(
+        cx,
+        cx.dims(x)[2:],
+        kernel_of(cx, w, kernel_shape),
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        auto_pad=auto_pad,
+    )
+    operands = [x, w] if bias is None else [x, w, bias]
+    return cx.b.conv(
+        *operands,
+        strides=shape.strides,
+        dilations=shape.dilations,
+        pads=shape.pads,
+        groups=group,
+    )
+
+
+@onnx_op("ConvTranspose")
+def conv_transpose(
+    cx: Cx,
+    x: Value,
+    w: Value,
+    bias: Value = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = (),
+    group: int = 1,
+    kernel_shape: Ints = (),
+    output_padding: Ints = (),
+    output_shape: Ints = (),
+    pads: Ints = (),
+    strides: Ints = (),
+) -> Value:
+    """The transpose of Conv: every element of x adds its scaled kernel to the output."""
+    space, kernel = cx.dims(x)[2:], kernel_of(cx, w, kernel_shape)
+    n = len(space)
+    if auto_pad not in AUTO_PADS:
+        cx.bad(f"auto_pad={auto_pad!r} is not one of {', '.join(AUTO_PADS)}")
+    strides, dilations = strides or (1,) * n, dilations or (1,) * n
+    extra = output_padding or (0,) * n
+    if not len(strides) == len(dilations) == len(extra) == len(kernel) == n:
+        cx.bad(f"attributes do not fit {n} spatial axes")
+    full = [
+        (d - 1) * s + k * (f - 1) + 1 + e
+        for d, s, k, f, e in zip(space, strides, dilations, kernel, extra, strict=True)
+    ]
+    wanted: Sequence[Dim] = output_shape[-n:] if output_shape else ()
+    if not wanted and auto_pad.startswith("SAME"):
+        wanted = [d * s for d, s in zip(space, strides, strict=True)]
+    chosen = _transposed_pads(full, wanted, auto_pad) if wanted else pads or (0,) * 2 * n
+    return cx.b.conv_transpose(
+        *([x, w] if bias is None else [x, w, bias]),
+        strides=strides,
+        dilations=dilations,
+        pads=chosen,
+        groups=group,
+        output_padding=extra if any(extra) else (),
+    )
+
+
+def _transposed_pads(full: Sequence[Dim], out: Sequence[Dim], auto_pad: str) -> list[Dim]:
+    """Pads that cut the full result to `out`; the odd one goes above for SAME_UPPER only."""
+    total = [f - o for f, o in zip(full, out, strict=True)]
+    less, more = [t // 2 for t in total], [t - t // 2 for t in total]
+    return [*less, *more] if auto_pad == "SAME_UPPER" else [*more, *less]

@@ -1,0 +1,96 @@
+"""Elements by index, and indices of elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuvil.ir.dims import Dim
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import axis_in, index_list, unsqueezed
+from cuvil.ops.onnx.registry import onnx_op
+
+
+@onnx_op("Gather")
+def gather(cx: Cx, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    """Slices of x along an axis."""
+    return cx.b.gather(x, indices, axis=axis_in(cx, axis, cx.type(x).rank))
+
+
+@onnx_op("GatherElements", since=11)
+def gather_elements(cx: Cx, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    """One element of x per index, along an axis."""
+    return cx.b.gather_elements(x, indices, axis=axis_in(cx, axis, cx.type(x).rank))
+
+
+@onnx_op("GatherND", since=11)
+def gather_nd(cx: Cx, x: Value, indices: Value, *, batch_dims: int = 0) -> Value:
+    """Slices of x that index tuples name."""
+    return cx.b.gather_nd(x, indices, batch_dims=batch_dims)
+
+
+@onnx_op("Scatter", since=9)
+def scatter(cx: Cx, x: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
+    """The old name of ScatterElements."""
+    return scatter_elements(cx, x, indices, updates, axis=axis)
+
+
+@onnx_op("ScatterElements", since=11)
+def scatter_elements(
+    cx: Cx, x: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
+) -> Value:
+    """A copy of x with single elements replaced or combined."""
+    at = axis_in(cx, axis, cx.type(x).rank)
+    return cx.b.scatter_elements(x, indices, updates, axis=at, reduction=reduction)
+
+
+@onnx_op("ScatterND", since=11)
+def scatter_nd(
+    cx: Cx, x: Value, indices: Value, updates: Value, *, reduction: str = "none"
+) -> Value:
+    """A copy of x with slices replaced or combined."""
+    return cx.b.scatter_nd(x, indices, updates, reduction=reduction)
+
+
+@onnx_op("OneHot", since=9)
+def one_hot(cx: Cx, indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
+    """values[1] where the position along a new axis is the index, else values[0]."""
+    known = cx.known(depth)
+    size: Dim = cx.known_ints(depth, "depth")[0] if known is None else known.ravel()[0]
+    size = int(size) if isinstance(size, np.generic) else size
+    rank = cx.type(indices).rank
+    at = axis_in(cx, axis, rank + 1)
+    place = unsqueezed(cx, cx.b.cast(indices, to="i64"), [at])
+    place = cx.b.select(
+        cx.b.lt(place, cx.b.scalar(0, "i64")), cx.b.add(place, _number(cx, size)), place
+    )
+    steps = cx.b.iota(dims=[size if k == at else 1 for k in range(rank + 1)], axis=at)
+    off, on = (_element(cx, values, k) for k in (0, 1))
+    return cx.b.select(cx.b.eq(place, steps), on, off)
+
+
+def _number(cx: Cx, value: Dim) -> Value:
+    return cx.b.dims(dims=(value,), shape=(), dtype="i64")
+
+
+def _element(cx: Cx, vector: Value, k: int) -> Value:
+    return cx.b.reshape(cx.b.slice(vector, starts=(k,), steps=(1,), dims=(1,)), dims=())
+
+
+@onnx_op("Compress", since=9)
+def compress(cx: Cx, x: Value, condition: Value, *, axis: int | None = None) -> Value:
+    """Slices of x where a condition, known at compile time, holds."""
+    chosen = np.flatnonzero(np.array(index_list(cx, cx.b.cast(condition, to="i64"), "condition")))
+    if axis is None:
+        x, at = cx.b.reshape(x, dims=(cx.type(x).size,)), 0
+    else:
+        at = axis_in(cx, axis, cx.type(x).rank)
+    return cx.b.gather(x, cx.b.const(chosen.astype(np.int64)), axis=at)
+
+
+@onnx_op("NonZero", since=9)
+def non_zero(cx: Cx, x: Value) -> Value:
+    """Positions of elements that are not 0, of a tensor known at compile time."""
+    numbers = index_list(cx, cx.b.cast(cx.b.cast(x, to="bool"), to="i64"), "the tensor")
+    shape = tuple(d for d in cx.dims(x) if isinstance(d, int))
+    found = np.array(np.nonzero(np.array(numbers).reshape(shape)) if shape else [])
+    return cx.b.const(found.astype(np.int64).reshape(len(shape), -1 if shape else sum(numbers)))
