@@ -1,4 +1,4 @@
-/* Hand-written artefacts: what the compiler would make of three small models. */
+/* Hand-written artefacts: what the compiler would make of small models. */
 #ifndef CUVIL_TESTS_MODELS_H
 #define CUVIL_TESTS_MODELS_H
 
@@ -10,5 +10,9 @@ extern const cuvil_artefact add_artefact;
 extern const cuvil_artefact scale_artefact;
 /* positive[K] = the elements of x[N] above 0, K known after the run and without a bound. */
 extern const cuvil_artefact positive_artefact;
+/* Waits until its input go[] is not 0. */
+extern const cuvil_artefact wait_artefact;
+/* Copies a bfloat16, a float16 and a bool tensor of 2 x 3. */
+extern const cuvil_artefact half_artefact;
 
 #endif

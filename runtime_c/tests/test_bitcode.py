@@ -27,7 +27,7 @@ def load_tool():
 def loaded_bytes(code: bytes) -> int:
     sections = llvm.ObjectFileRef.from_data(code).sections()
     kinds = (".text", ".rodata", ".data", ".bss")
-    return sum(s.size() for s in sections if s.name().decode().startswith(kinds))
+    return sum(s.size() for s in sections if (s.name() or b"").decode().startswith(kinds))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+#include "outputs.h"
+
+#include <algorithm>
+#include <string>
+
+#include "dtypes.h"
+#include "errors.h"
+
+namespace cuvil {
+
+namespace {
+
+bool has_shape(const py::array &array, const cuvil_value &value) {
+  return array.ndim() == value.rank &&
+         std::equal(array.shape(), array.shape() + value.rank, value.shape);
+}
+
+std::string shape_text(const cuvil_value &value) {
+  std::string text = "(";
+  for (int d = 0; d < value.rank; d++) text += (d ? ", " : "") + std::to_string(value.shape[d]);
+  return text + (value.rank == 1 ? ",)" : ")");
+}
+
+py::array::ShapeContainer shape_of(const cuvil_value &value) {
+  return py::array::ShapeContainer(value.shape, value.shape + value.rank);
+}
+
+bool is_unbounded(const cuvil_value &value) {
+  return std::any_of(value.shape, value.shape + value.rank, [](int64_t d) { return d < 0; });
+}
+
+}  // namespace
+
+py::object make_output(const cuvil_tensor_info &info, cuvil_value &value) {
+  if (is_unbounded(value)) {
+    value = cuvil_output(nullptr, 0);
+    return py::none();
+  }
+  py::array array(numpy_dtype(info.dtype), shape_of(value));
+  value.data = array.mutable_data();
+  return array;
+}
+
+void use_output(py::handle object, const cuvil_tensor_info &info, cuvil_value &value) {
+  std::string about = "output '" + std::string(info.name) + "': ";
+  if (!py::isinstance<py::array>(object)) raise("InputError", about + "expected a numpy array");
+  auto array = py::reinterpret_borrow<py::array>(object);
+  constexpr int usable = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
+                         py::detail::npy_api::NPY_ARRAY_ALIGNED_ |
+                         py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  if (element_type(array.dtype()) != info.dtype && !array.dtype().is(numpy_dtype(info.dtype))) {
+    raise("DTypeError", about + "expected " + cuvil_dtype_name(info.dtype) + ", got " +
+                            std::string(py::str(array.dtype())));
+  }
+  if (is_unbounded(value)) raise("InputError", about + "its shape is known after the run only");
+  if (!has_shape(array, value)) {
+    raise("ShapeMismatchError", about + "expected shape " + shape_text(value) + ", got " +
+                                    std::string(py::str(array.attr("shape"))));
+  }
+  if ((array.flags() & usable) != usable) {
+    raise("InputError", about + "expected a dense, aligned, writeable array");
+  }
+  value.data = array.mutable_data();
+}
+
+py::object finish_output(py::object object, const cuvil_tensor_info &info,
+                         const cuvil_value &value) {
+  if (!object.is_none()) {
+    auto array = py::reinterpret_borrow<py::array>(object);
+    if (has_shape(array, value)) return object;
+  }
+  const char *data = static_cast<const char *>(value.data) + value.byte_offset;
+  return py::array(numpy_dtype(info.dtype), shape_of(value), data); /* copies */
+}
+
+}  // namespace cuvil
