@@ -1,14 +1,10 @@
-"""Loop metadata: what LLVM's vectoriser may assume of a `nest.for`."""
+"""Loop metadata: what LLVM is asked to do with a `nest.for`."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-_HINTS = {
-    "parallel": ['!"llvm.loop.vectorize.enable", i1 true'],
-    "reduce": ['!"llvm.loop.vectorize.enable", i1 true'],
-    "unroll": ['!"llvm.loop.unroll.full"'],
-}
+_HINTS = {"unroll": ['!"llvm.loop.unroll.full"']}  # LLVM's own cost model decides on the rest
 
 
 class _Node:

@@ -1,0 +1,132 @@
+"""Compiles units in processes of their own: LLVM holds one lock, and a fatal error of its ends the
+process that it happens in."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from threading import Thread
+from typing import IO
+
+from cuvil.codegen.unit import Unit, compile_unit
+from cuvil.errors import CompileError
+
+_LENGTH = struct.Struct("<Q")
+
+
+class Worker:
+    """One process that compiles units, one after another; started when first used."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def compile(self, unit: Unit) -> bytes:
+        """The unit's object. Raises CompileError with LLVM's message, or when the process died."""
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            _send(process.stdin, pickle.dumps(unit))
+            answer = _receive(process.stdout)
+        except (BrokenPipeError, EOFError) as error:
+            status = process.wait()
+            self._process = None
+            raise CompileError(
+                f"code generation for {unit.triple} ended with status {status}; this is a fault "
+                "of the compiler, not of the model: try a lower --opt-level and report it"
+            ) from error
+        good, body = answer[:1] == b"+", answer[1:]
+        if not good:
+            raise CompileError(f"LLVM refused generated code for {unit.triple}: {body.decode()}")
+        return body
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "cuvil.codegen.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        return self._process
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+            self._process = None
+
+
+class Workers:
+    """A fixed number of workers that share a list of units."""
+
+    def __init__(self, count: int) -> None:
+        self._workers = [Worker() for _ in range(max(1, count))]
+
+    def compile(self, units: Sequence[Unit]) -> list[bytes]:
+        """The objects of all units, in order; the largest are compiled first."""
+        results: list[bytes | None] = [None] * len(units)
+        failures: list[BaseException] = []
+        waiting = sorted(range(len(units)), key=lambda i: len(units[i].ir))
+
+        def work(worker: Worker) -> None:
+            while waiting and not failures:
+                try:
+                    i = waiting.pop()
+                except IndexError:
+                    return
+                try:
+                    results[i] = worker.compile(units[i])
+                except BaseException as error:  # handed to the caller below
+                    failures.append(error)
+
+        threads = [Thread(target=work, args=(w,)) for w in self._workers[: len(units)]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+        return [r for r in results if r is not None]
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._workers:
+            worker.close()
+
+
+def _send(stream: IO[bytes], data: bytes) -> None:
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    header = stream.read(_LENGTH.size)
+    if len(header) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(header)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def main() -> None:
+    """Serves units from standard input until it ends."""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        try:
+            data = _receive(source)
+        except EOFError:
+            return
+        try:
+            answer = b"+" + compile_unit(pickle.loads(data))
+        except Exception as error:
+            answer = b"-" + str(error).encode()
+        _send(sink, answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""What a person may ask of a compile; one record that the CLI, Python and the cache key share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cuvil.errors import OptionError
+
+EMITS = ("so", "a", "o", "llvm", "asm", "mlir")
+WEIGHTS = ("auto", "embed", "external")
+EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of their own
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one compile.
+
+    target, cpu, features: see `targets.find`. opt_level: 0 to 3. passes, disable_rules,
+    enable_rules: see `rewrite.registry.Selection`. dims: symbols to fix. bounds: symbol ->
+    (least, greatest). name: prefix of every exported symbol; "" takes the model's.
+    """
+
+    target: str = "cpu"
+    cpu: str = ""
+    features: str = ""
+    opt_level: int = 2
+    passes: tuple[str, ...] | None = None
+    disable_rules: tuple[str, ...] = ()
+    enable_rules: tuple[str, ...] = ()
+    graph_fusion: bool = True
+    precision: str = "fp32"
+    weights: str = "auto"
+    name: str = ""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    verify: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "opt_level", opt_level(self.opt_level))
+        if self.precision != "fp32":
+            raise OptionError(
+                f"precision '{self.precision}' is not available yet; 'fp32' computes in the "
+                "model's own types"
+            )
+        if self.weights not in WEIGHTS:
+            raise OptionError(f"weights is one of {', '.join(WEIGHTS)}, not '{self.weights}'")
+
+
+def opt_level(value: int | str) -> int:
+    """0 to 3 from a number or "O0" to "O3". Raises OptionError otherwise."""
+    text = str(value).upper().removeprefix("-").removeprefix("O")
+    if text not in ("0", "1", "2", "3"):
+        raise OptionError(f"opt_level is 0 to 3 or 'O0' to 'O3', not '{value}'")
+    return int(text)
