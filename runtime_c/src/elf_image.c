@@ -76,19 +76,25 @@ cuvil_status cuvil_elf_find(const elf_image *image, uint32_t type, Elf64_Shdr *s
   return cuvil_elf_damaged(image, "no symbol table");
 }
 
-/* One note is name size, descriptor size, type, name, descriptor; both padded to four bytes. */
-static const char *note_text(const unsigned char *note, uint64_t bytes) {
+static uint64_t padded(uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+/* A note is name size, text size, type, name, text; name and text are padded to four bytes. */
+static const char *note_text(const unsigned char *note, uint64_t left) {
   static const char owner[] = CUVIL_NOTE_NAME;
-  uint64_t start = 12 + (sizeof owner + 3) / 4 * 4;
   uint32_t words[3];
-  if (bytes < start) return NULL;
-  memcpy(words, note, sizeof words);
-  if (words[0] != sizeof owner || words[2] != CUVIL_NOTE_ENTRY ||
-      memcmp(note + 12, owner, sizeof owner)) {
-    return NULL;
+  while (left >= sizeof words) {
+    memcpy(words, note, sizeof words);
+    uint64_t start = sizeof words + padded(words[0]), end = start + padded(words[1]);
+    if (start + words[1] > left) return NULL;
+    if (words[0] == sizeof owner && words[2] == CUVIL_NOTE_ENTRY &&
+        !memcmp(note + sizeof words, owner, sizeof owner)) {
+      return memchr(note + start, 0, words[1]) ? (const char *)note + start : NULL;
+    }
+    if (end >= left) return NULL;
+    note += end;
+    left -= end;
   }
-  if (words[1] > bytes - start || !memchr(note + start, 0, words[1])) return NULL;
-  return (const char *)note + start;
+  return NULL;
 }
 
 const char *cuvil_elf_note(const elf_image *image) {

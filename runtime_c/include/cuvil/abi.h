@@ -140,7 +140,7 @@ typedef struct cuvil_weights_header {
 
 /* Libraries and objects name their artefact in section .note.cuvil: an ELF note with this name and
  * type, whose descriptor is the NUL-terminated symbol of the cuvil_artefact. */
-#define CUVIL_NOTE_NAME "Cuvil"
+#define CUVIL_NOTE_NAME "cuvil"
 #define CUVIL_NOTE_ENTRY 1u
 
 #ifdef __cplusplus

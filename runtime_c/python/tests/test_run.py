@@ -97,7 +97,7 @@ def test_wrong_inputs_are_named(add: rt.Model) -> None:
         add.run([x, y[:4]])
     with pytest.raises(rt.ShapeMismatchError, match="'x': dim 1 is 2, expected 3"):
         add.run([x[:, :2], y])
-    with pytest.raises(rt.ShapeMismatchError, match="dim 0 .N. is 0, outside of 1 to 100000"):
+    with pytest.raises(rt.ShapeMismatchError, match=r"dim 0 \(N\) is 0, outside of 1 to"):
         add.run([x[:0], y[:0]])
 
 
