@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from llvmlite import ir
 
+from cuvil.codegen.api_llvm import emit_api
 from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
@@ -38,12 +39,15 @@ class VariantTarget:
 class Code:
     """The units of a model and where its artefact is found.
 
-    symbol: the exported artefact. hidden: symbols that units share among themselves.
+    symbol: the exported artefact. hidden: symbols that units share among themselves. build_id: 32
+    bytes that artefact and weights file share. exported: the C API, where the model is a library.
     """
 
     units: list[Unit]
     symbol: str
     hidden: set[str] = field(default_factory=set)
+    build_id: bytes = b""
+    exported: tuple[str, ...] = ()
 
 
 @dataclass
@@ -55,7 +59,6 @@ class _Launchable:
 def build_code(
     plan: Plan,
     variants: Sequence[VariantTarget],
-    build_id: bytes,
     *,
     producer: str,
     opt: int = 3,
@@ -63,10 +66,12 @@ def build_code(
     weights_symbol: str | None = None,
     feature_names: Sequence[str] = (),
     detect: str | None = None,
+    bitcode: Sequence[str] = (),
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
-    detect: the name of a function that another unit defines. weights_symbol: likewise of the data.
+    detect: the feature function of the backend's shim. weights_symbol: data that is added to the
+    object. bitcode: runtime and shim as files, linked in and internalised behind the C API.
     """
     slots = SlotTable(plan.symbols)
     code = Code([], f"{plan.name}_artefact")
@@ -88,14 +93,27 @@ def build_code(
     ]
     prepare = emit_prepare(glue, slots, f"{plan.name}.prepare")
     prepare.linkage = "internal"
-    description = _describe(plan, build_id, producer, weights_file, feature_names)
-    emit_artefact(
+    code.build_id = build_id_of(_contents(plan, code, producer))
+    description = _describe(plan, code.build_id, producer, weights_file, feature_names)
+    variable = emit_artefact(
         glue, code.symbol, description, slots, rows, prepare,
         _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
         _external_data(glue, weights_symbol),
     )  # fmt: skip
     base = variants[-1].facts
-    code.units.append(Unit(module_text(glue), base.triple, base.cpu, base.features, min(opt, 1)))
+    if bitcode:
+        code.exported = emit_api(glue, plan.name, variable, plan)
+    code.units.append(
+        Unit(
+            module_text(glue),
+            base.triple,
+            base.cpu,
+            base.features,
+            max(opt, 1),
+            bitcode=tuple(bitcode),
+            keep=(code.symbol, *code.exported),
+        )  # fmt: skip
+    )
     return code
 
 
@@ -175,6 +193,15 @@ def _external_data(module: ir.Module, name: str | None) -> ir.GlobalVariable | N
     variable = ir.GlobalVariable(module, ir.IntType(8), name)
     variable.global_constant = True
     return variable
+
+
+def _contents(plan: Plan, code: Code, producer: str) -> Iterator[bytes]:
+    """What makes a build: the code of its kernels and the values of its weights."""
+    yield producer.encode()
+    for unit in code.units:
+        yield f"{unit.triple} {unit.cpu} {unit.features} {unit.opt}\n{unit.ir}".encode()
+    for key, offset in plan.weights:
+        yield f"{key} {offset}".encode()
 
 
 def build_id_of(parts: Iterable[bytes]) -> bytes:

@@ -15,7 +15,8 @@ class Unit:
     """A module's text with what LLVM must know to compile it.
 
     ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
-    emit: "o" (object), "asm" or "llvm" (optimised IR).
+    emit: "o" (object), "asm" or "llvm" (optimised IR). bitcode: files linked in; then everything
+    but `keep` becomes private to the unit.
     """
 
     ir: str
@@ -24,12 +25,15 @@ class Unit:
     features: str
     opt: int = 3
     emit: str = "o"
+    bitcode: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
 def _initialise() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    llvm.initialize_all_asmparsers()  # the shims' cpu detection has inline assembly
 
 
 @lru_cache(maxsize=16)
@@ -46,6 +50,11 @@ def compile_unit(unit: Unit) -> bytes:
     """Optimises and emits a unit. Raises RuntimeError with LLVM's message for malformed IR."""
     machine = target_machine(unit.triple, unit.cpu, unit.features, unit.opt)
     module = llvm.parse_assembly(unit.ir)
+    for path in unit.bitcode:
+        with open(path, "rb") as file:
+            module.link_in(llvm.parse_bitcode(file.read()))
+    if unit.bitcode:
+        _internalise(module, set(unit.keep))
     module.triple = unit.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=unit.opt)
@@ -58,3 +67,9 @@ def compile_unit(unit: Unit) -> bytes:
     if unit.emit == "asm":
         return machine.emit_assembly(module).encode()  # type: ignore[no-any-return]
     return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _internalise(module: llvm.ModuleRef, keep: set[str]) -> None:
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration and item.name not in keep:
+            item.linkage = "internal"
