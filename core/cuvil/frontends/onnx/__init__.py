@@ -3,6 +3,7 @@
 import cuvil.ops
 import cuvil.ops.onnx  # noqa: F401 - registers primitives and operators
 from cuvil.frontends.onnx.check import Problem, check_model
+from cuvil.frontends.onnx.importer import DataDependentError
 from cuvil.frontends.onnx.model import import_model
 
-__all__ = ["Problem", "check_model", "import_model"]
+__all__ = ["DataDependentError", "Problem", "check_model", "import_model"]

@@ -1,0 +1,140 @@
+"""Cuvil as a backend of the ONNX test suite: `onnx.backend.test.BackendTest(cuvil.onnx_backend)`.
+
+What computes is one function from a graph to a function of arrays. `ReferenceBackend` takes the
+numpy interpreter, which checks the importer and the operators and says nothing of compiled code.
+
+Models that take a shape, axes and the like as an input are compiled for the values of the first
+call, and again for other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from cuvil.errors import InputError, UnsupportedError
+from cuvil.frontends.onnx import DataDependentError, import_model
+from cuvil.ir.graph import Graph
+from cuvil.ops import interpreter
+
+__all__ = ["CuvilBackend", "CuvilRep", "ReferenceBackend"]
+
+Feeds = Mapping[str, np.ndarray]
+Compiled = Callable[[Feeds], Feeds]
+Compile = Callable[[Graph], Compiled]
+
+_FIXED_BYTES = 1024  # an input of a shape, axes, ... is not larger
+
+
+class CuvilRep(BackendRep):
+    """A model that is imported when it is first run."""
+
+    def __init__(self, model: onnx.ModelProto, compile_graph: Compile) -> None:
+        super().__init__()
+        constants = {tensor.name for tensor in model.graph.initializer}
+        self.model = model
+        self.input_names = [v.name for v in model.graph.input if v.name not in constants]
+        self.output_names = [v.name for v in model.graph.output]
+        self._compile = compile_graph
+        self._fixed: tuple[str, ...] = ()
+        self._compiled: dict[tuple[bytes, ...], Compiled] = {}
+
+    def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """The outputs for inputs by position or by name."""
+        feeds = self._feeds(inputs)
+        run = self._compiled_for(feeds)
+        results = run({n: v for n, v in feeds.items() if n not in self._fixed})
+        values = [results[name] for name in self.output_names]
+        return tuple(namedtupledict("Outputs", self.output_names)(*values))
+
+    def _feeds(self, inputs: Any) -> dict[str, np.ndarray]:
+        if isinstance(inputs, np.ndarray):
+            inputs = [inputs]
+        if not isinstance(inputs, Mapping):
+            if len(inputs) > len(self.input_names):
+                raise InputError(f"{len(inputs)} inputs, the model has {len(self.input_names)}")
+            inputs = dict(zip(self.input_names, inputs, strict=False))
+        return {name: np.asarray(value) for name, value in inputs.items()}
+
+    def _compiled_for(self, feeds: Feeds) -> Compiled:
+        while True:
+            key = tuple(np.ascontiguousarray(feeds[n]).tobytes() for n in self._fixed)
+            if key in self._compiled:
+                return self._compiled[key]
+            try:
+                graph = import_model(self.model, values={n: feeds[n] for n in self._fixed})
+                return self._compiled.setdefault(key, self._compile(graph))
+            except DataDependentError as error:
+                more = [n for n in error.inputs if n not in self._fixed]
+                if not more or any(feeds[n].nbytes > _FIXED_BYTES for n in more):
+                    raise
+                self._fixed = (*self._fixed, *more)
+                self._compiled.clear()
+
+
+def _no_engine(graph: Graph) -> Compiled:
+    raise UnsupportedError(f"{graph.name}: no engine is there to run it")
+
+
+class CuvilBackend(Backend):
+    """Runs models with what `compile_graph` makes of a graph; on the CPU only."""
+
+    compile_graph: ClassVar[Compile] = staticmethod(_no_engine)
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> CuvilRep:
+        """A runnable model. ModelError and UnsupportedError come when it is run."""
+        return CuvilRep(model, cls.compile_graph)
+
+    @classmethod
+    def run_model(
+        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **_: Any
+    ) -> tuple[Any, ...]:
+        """Prepares and runs at once."""
+        return cls.prepare(model, device).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype, tuple[int, ...]]] | None = None,
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """One node on these inputs, at the newest opset or `opset_version`."""
+        arrays = [np.asarray(v) for v in inputs]
+        names = [name for name in node.input if name]
+        described = [
+            onnx.helper.make_tensor_value_info(
+                name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for name, array in zip(names, arrays, strict=True)
+        ]
+        outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        graph = onnx.helper.make_graph([node], node.op_type, described, outputs)
+        opset = options.get("opset_version", onnx.defs.onnx_opset_version())
+        opsets = [onnx.helper.make_opsetid(node.domain, opset)]
+        model = onnx.helper.make_model(graph, opset_imports=opsets)
+        return cls.run_model(model, dict(zip(names, arrays, strict=True)), device)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """True for the CPU."""
+        return device == "CPU"
+
+
+class ReferenceBackend(CuvilBackend):
+    """Runs models in the reference interpreter."""
+
+    compile_graph = staticmethod(lambda graph: lambda feeds: interpreter.run(graph, feeds))
+
+
+prepare = CuvilBackend.prepare
+run_model = CuvilBackend.run_model
+run_node = CuvilBackend.run_node
+supports_device = CuvilBackend.supports_device
