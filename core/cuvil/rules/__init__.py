@@ -1,0 +1,1 @@
+"""Rewrite rules, one per file, by phase; `cuvil.rewrite.registry` finds them."""

@@ -1,0 +1,1 @@
+"""Simpler forms of the same program: folding, identities, canonical order."""

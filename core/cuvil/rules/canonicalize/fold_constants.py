@@ -1,0 +1,81 @@
+"""Ops on constants only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuvil.ir.attrs import Attrs
+from cuvil.ir.build import INLINE_LIMIT, constant_array
+from cuvil.ir.dims import SymDim
+from cuvil.ir.names import Operation, Value
+from cuvil.ir.record import Primitive, of
+from cuvil.rewrite.rewriter import Rewriter
+from cuvil.rewrite.rule import case, rule, sample
+from cuvil.rewrite.values import attrs_of, is_constant, owner, tensor_type
+
+_FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operands
+
+
+@rule(
+    "*",
+    example=[
+        case(lambda b, x: b.add(x, b.sqrt(b.const(np.float32([1, 4, 9])))), x="[3] f32"),
+        case(lambda b, x: b.add(x, b.transpose(b.const(sample(7, 5)), perm=(1, 0))), x="[7] f32"),
+    ],
+    near_miss=case(
+        lambda b, x: b.add(x, b.broadcast(b.const(sample(1024)), dims=(512, 1024))),
+        x="[512, 1024] f32",
+    ),
+)
+def fold_constants(b: Rewriter, op: Operation) -> Value | None:
+    """An op on constants is a constant: computed at once if small, else a recipe of the pool.
+
+    Not where the result is larger than what it is made of, as with a broadcast.
+    """
+    record = of(op)
+    if record.evaluate is None or len(op.results) != 1 or op.regions or not record.pure:
+        return None
+    out, attrs = tensor_type(op.results[0]), attrs_of(op)
+    if not out.is_static or not all(map(is_constant, op.operands)) or _symbolic(attrs):
+        return None
+    assert isinstance(out.size, int)
+    if out.size <= INLINE_LIMIT:
+        arrays = [_array(b, v) for v in op.operands]
+        return None if any(a is None for a in arrays) else b.const(_evaluate(record, arrays, attrs))
+    sources = [b.pool_constant(v) for v in op.operands]
+    nbytes = out.size * out.dtype.size
+    if nbytes > max(_FREE_BYTES, 2 * sum(s.nbytes for s in sources if s)):
+        return None
+    if not sources or any(s is None for s in sources):
+        return None
+    recipe = b.pool.add_recipe(
+        f"cuvil.{record.name}",
+        vars(attrs),
+        [s for s in sources if s],
+        out.dtype.name,
+        [d for d in out.dims if isinstance(d, int)],
+        lambda arrays: _evaluate(record, arrays, attrs),
+    )
+    return b.pooled(recipe.key)
+
+
+def _symbolic(attrs: Attrs) -> bool:
+    return any(
+        isinstance(x, SymDim) for v in vars(attrs).values() if isinstance(v, tuple) for x in v
+    )
+
+
+def _array(b: Rewriter, value: Value) -> Any:
+    """The array of a constant; None where the pool lacks it (text without its pool)."""
+    op = owner(value)
+    assert op is not None
+    key = attrs_of(op).key
+    return None if key and key not in b.pool else constant_array(op, b.pool)
+
+
+def _evaluate(record: Primitive, arrays: list[Any], attrs: Attrs) -> np.ndarray[Any, Any]:
+    assert record.evaluate is not None
+    with np.errstate(all="ignore"):
+        return np.asarray(record.evaluate(arrays, attrs)[0])

@@ -1,0 +1,1 @@
+"""Compositions become one primitive: norms, activations, constants folded into weights."""

@@ -1,0 +1,1 @@
+"""Images with channels last; transposes sink towards the outputs and cancel."""
