@@ -140,7 +140,9 @@ class Softmax(OpRun):
 
     def _run(self, x, axis=None):
         old = self.run_params["opsets"][""] < 13
-        first = (1 if old else -1) if axis is None else axis
+        # The base class fills in the newest opset's default, so ask the node itself.
+        given = [attribute.i for attribute in self.onnx_node.attribute if attribute.name == "axis"]
+        first = given[0] if given else (1 if old else -1)
         axes = tuple(range(first % x.ndim, x.ndim)) if old else first
         powers = np.exp(x - x.max(axis=axes, keepdims=True))
         return (powers / powers.sum(axis=axes, keepdims=True),)

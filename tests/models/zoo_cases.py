@@ -42,7 +42,8 @@ def assert_close(name: str, got: np.ndarray, ref: np.ndarray, tolerance: Toleran
     if not np.issubdtype(ref.dtype, np.floating):
         _report(name, got, ref, (got != ref).astype(np.float64))
         return
-    bound = tolerance.scale * largest(ref) + tolerance.relative * np.abs(_wide(ref))
+    size = np.where(np.isfinite(ref), np.abs(_wide(ref)), 0)
+    bound = tolerance.scale * largest(ref) + tolerance.relative * size
     error = _difference(got, ref)
     _report(name, got, ref, np.where(error <= bound, 0, error / np.maximum(bound, 1e-300)))
 
