@@ -86,9 +86,20 @@ def store(b: ir.IRBuilder, value: ir.Value, base: ir.Value, index: ir.Value) -> 
 
 def load_invariant(b: ir.IRBuilder, base: ir.Value, index: int, kind: ir.Type) -> ir.Value:
     """base[index], from memory that nothing writes while the function runs."""
-    found = b.load(address(b, base, i64(index), kind), typ=kind)
-    found.set_metadata("invariant.load", b.module.add_metadata([]))
-    return found
+    return set_invariant(b.load(address(b, base, i64(index), kind), typ=kind))
+
+
+def set_invariant(loaded: ir.Instruction) -> ir.Instruction:
+    """Marks a load: nothing writes that memory while the function runs. Returns it."""
+    loaded.set_metadata("invariant.load", loaded.module.add_metadata([]))
+    return loaded
+
+
+def stack_array(b: ir.IRBuilder, kind: ir.Type, count: int) -> ir.Value:
+    """Uninitialised memory on the stack; to be emitted in a function's entry block."""
+    place = b.alloca(ir.ArrayType(kind, count))
+    place.type = PTR  # llvmlite still types what alloca returns
+    return place
 
 
 def lane_mask(b: ir.IRBuilder, lanes: int, count: ir.Value) -> ir.Value:

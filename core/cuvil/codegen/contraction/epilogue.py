@@ -7,6 +7,7 @@ from llvmlite import ir
 from cuvil.codegen.contraction.arith import Arith, Size
 from cuvil.codegen.llvm_util import (
     I64,
+    KERNEL_TYPE,
     PTR,
     element_type,
     lane_mask,
@@ -94,6 +95,18 @@ def apply_epilogue(
     result = epilogue(scope, acc)
     if result is not None:
         scope.store(c, result, scope.c_offset)
+
+
+def epilogue_length(epilogue: Epilogue, kind: ir.VectorType) -> int:
+    """Instructions that an epilogue emits per vector, found by emitting it once aside."""
+    module = ir.Module()
+    function = ir.Function(module, KERNEL_TYPE, "aside")
+    b = ir.IRBuilder(function.append_basic_block())
+    buffers, dims, index, _, _ = function.args
+    many = [index] * 16
+    scope = EpilogueScope(b, buffers, dims, kind.count, many, many, index, index)
+    apply_epilogue(scope, epilogue, ir.Constant(kind, ir.Undefined), 0)
+    return sum(len(block.instructions) for block in function.blocks)
 
 
 def column_mask(b: ir.IRBuilder, lanes: int, count: ir.Value, first: int) -> ir.Value:
