@@ -27,7 +27,7 @@ class Rewriter(Builder):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph.block, graph.pool)
-        self.ranges: Mapping[str, tuple[int | None, int | None]] = graph.bounds or DEFAULT
+        self.ranges: Mapping[str, tuple[int, int | None]] = graph.bounds or DEFAULT
         self.made: list[Operation] = []
 
     def start(self, root: Operation) -> None:

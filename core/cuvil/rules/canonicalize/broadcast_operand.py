@@ -27,4 +27,4 @@ def broadcast_operand(b: Rewriter, op: Operation) -> Value | None:
     plain = [v if s is None else s.operands[0] for s, v in zip(sources, op.operands, strict=True)]
     dims = dims_of(op.results[0])
     result: Value = b.like(op, plain)
-    return result if dims_of(result) == dims else b.broadcast(result, dims=dims)  # type: ignore[no-any-return]
+    return result if dims_of(result) == dims else b.broadcast(result, dims=dims)

@@ -21,7 +21,7 @@ _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operan
 @rule(
     "*",
     example=[
-        case(lambda b, x: b.add(x, b.sqrt(b.const(np.float32([1, 4, 9])))), x="[3] f32"),
+        case(lambda b, x: b.add(x, b.sqrt(b.const(np.array([1, 4, 9], "f4")))), x="[3] f32"),
         case(lambda b, x: b.add(x, b.transpose(b.const(sample(7, 5)), perm=(1, 0))), x="[7] f32"),
     ],
     near_miss=case(

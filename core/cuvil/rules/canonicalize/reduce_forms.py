@@ -42,7 +42,7 @@ def reduce_forms(b: Rewriter, op: Operation) -> Value | None:
     result: Value | None = None
     if len(axes) < len(a.axes):
         result = b.reduce(x, kind=a.kind, axes=axes, keepdims=True) if axes else x
-        return b.reshape(result, dims=dims_of(op.results[0]))  # type: ignore[no-any-return]
+        return b.reshape(result, dims=dims_of(op.results[0]))
     inner = b.producer(x, "reduce")
     if inner is not None and attrs_of(inner).kind == a.kind and one_user(x) is op:
         result = _both(b, op, inner)
