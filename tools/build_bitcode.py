@@ -1,9 +1,10 @@
-"""Compiles the C runtime to LLVM bitcode: `build_bitcode.py <triple> <out_dir>`.
+"""Compiles the C runtime to LLVM bitcode: `build_bitcode.py [--source FILE] <triple> <out_dir>`.
 
-Writes `<out_dir>/cuvil_runtime-<triple>.bc`, one module that a compiled model links in and
+Writes `<out_dir>/cuvil_runtime.<triple>.bc`, one module that a compiled model links in and
 internalises. The triple is LLVM's (`aarch64-unknown-linux-gnu`) or without vendor; one without an
 operating system (`thumb-none-eabi`) gives the freestanding runtime. The same sources give the same
-bytes. Needs `ziglang`, whose clang must not be newer than llvmlite's LLVM.
+bytes. With --source it compiles a backend's C file to `<out_dir>/<its name>.<triple>.bc` instead.
+Needs `ziglang`, whose clang must not be newer than llvmlite's LLVM.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[1] / "runtime_c"
+UNITY = RUNTIME / "src" / "unity.c"
 FLAGS = [
     "-std=c11",
     "-O2",
@@ -41,22 +43,24 @@ def zig_target(triple: str) -> tuple[str, bool]:
     return f"{parts[0]}-freestanding-{parts[-1] if len(parts) > 1 else 'none'}", False
 
 
-def bitcode_path(triple: str, out_dir: Path) -> Path:
+def bitcode_path(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
     """Where the module of a triple is written."""
-    return out_dir / f"cuvil_runtime-{triple}.bc"
+    stem = "cuvil_runtime" if source == UNITY else source.stem
+    return out_dir / f"{stem}.{triple}.bc"
 
 
-def build(triple: str, out_dir: Path) -> Path:
-    """Compiles the runtime; returns the module's path. Raises CalledProcessError on failure."""
+def build(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
+    """Compiles the runtime or another file; returns the module's path. Raises CalledProcessError on
+    failure."""
     target, hosted = zig_target(triple)
-    output = bitcode_path(triple, out_dir.resolve())
+    output = bitcode_path(triple, out_dir.resolve(), source)
     output.parent.mkdir(parents=True, exist_ok=True)
     flags = [*FLAGS, *([] if hosted else FREESTANDING)]
     with tempfile.TemporaryDirectory() as cache:
         names = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
         subprocess.run(
             [sys.executable, "-m", "ziglang", "cc", "-target", target, *flags]
-            + ["-emit-llvm", "-c", "src/unity.c", "-o", str(output)],
+            + ["-emit-llvm", "-c", str(source.absolute()), "-o", str(output)],
             cwd=RUNTIME,
             env={**os.environ, **dict.fromkeys(names, cache)},
             check=True,
@@ -67,10 +71,11 @@ def build(triple: str, out_dir: Path) -> Path:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, default=UNITY)
     parser.add_argument("triple")
     parser.add_argument("out_dir", type=Path)
     arguments = parser.parse_args()
-    print(build(arguments.triple, arguments.out_dir))
+    print(build(arguments.triple, arguments.out_dir, arguments.source))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Makes `import cuvil`, the commands and the plugins work from the sources, in this interpreter.
 
-    dev_install.py PACKAGE_FOLDER...    each holds a pyproject.toml
+    dev_install.py FOLDER...    those without a pyproject.toml are left out
 
 An editable install would do that too, but tests under Bazel would see it: a test whose target lacks
 a dependency would pass, and stay a cached pass after that dependency broke. So the path file that
@@ -46,7 +46,8 @@ def write_scripts(project: dict[str, Any]) -> None:
 
 def main() -> None:
     """Installs every package that the command line names, instead of what was there before."""
-    packages = [Path(name).resolve() for name in sys.argv[1:]]
+    folders = [Path(name).resolve() for name in sys.argv[1:]]
+    packages = [folder for folder in folders if (folder / "pyproject.toml").exists()]
     metadata = Path(sys.prefix, "cuvil_dev")
     shutil.rmtree(metadata, ignore_errors=True)
     for package in packages:

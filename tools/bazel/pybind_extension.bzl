@@ -17,7 +17,7 @@ def pybind_extension(name, module, srcs, copts = [], deps = [], **kwargs):
     cc_binary(
         name = module + ".so",
         srcs = srcs,
-        copts = ["-fvisibility=hidden", "-fexceptions"] + copts,
+        copts = ["-O2", "-fvisibility=hidden", "-fexceptions"] + copts,
         linkshared = True,
         linkstatic = True,
         deps = deps + ["@cuvil_py//:headers"],
