@@ -34,7 +34,6 @@ class Options:
     name: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
-    verify: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opt_level", opt_level(self.opt_level))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from cuvil.errors import TargetError
 from cuvil.ir.graph import Graph
 from cuvil.options import Options
 from cuvil.plan.plan import Plan, make_plan
-from cuvil.rewrite.phases import run_phases
+from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
 from cuvil.targets.backend import Backend, VariantSpec
 from cuvil.targets.registry import find
@@ -77,14 +78,19 @@ def compile_graph(
     backend, target = find(options.target, options.cpu, options.features)
     chosen = list(variants or backend.variants(target))
     progress("rewrite")
-    run_phases(graph, selection(options), verify_each=options.verify)
+    run_phases(graph, RewriteOptions(selection(options)))
     progress("plan")
-    plan = make_plan(graph)
+    plan = make_plan(graph, identifier(options.name or graph.name))
     progress("emit")
+
+
+    def bits(variant: VariantSpec) -> int:
+        return backend.feature_bits(variant.requires)
+
     embedded = weights_file is None and plan.weights_bytes > 0
     code = build_code(
         plan,
-        [VariantTarget(v.name, backend.feature_bits(v.requires), v.facts) for v in chosen],
+        [VariantTarget(v.name, bits(v) if library else 0, v.facts) for v in chosen],
         producer=PRODUCER,
         opt=options.opt_level,
         weights_file=weights_file,
@@ -96,6 +102,12 @@ def compile_graph(
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, embedded)
+
+
+def identifier(name: str) -> str:
+    """A model's name as C and linkers take it: letters, digits and underscores."""
+    word = re.sub(r"\W", "_", name, flags=re.ASCII) or "model"
+    return f"_{word}" if word[0].isdigit() else word
 
 
 def selection(options: Options) -> Selection:

@@ -33,7 +33,7 @@ class Unit:
 def _initialise() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    llvm.initialize_all_asmparsers()  # the shims' cpu detection has inline assembly
+    llvm.initialize_native_asmparser()  # the shims' cpu detection has inline assembly
 
 
 @lru_cache(maxsize=16)

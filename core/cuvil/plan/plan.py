@@ -62,18 +62,19 @@ class Plan:
             yield bytes(self.weights_bytes - at)
 
 
-def make_plan(graph: Graph) -> Plan:
-    """Plans a graph whose rewriting is done."""
+def make_plan(graph: Graph, name: str = "") -> Plan:
+    """Plans a graph whose rewriting is done. name: of the program, a C identifier."""
+    name = name or graph.name
     planned = plan_steps(graph)
     hints = {name: (low if most is None else min(most, 512)) or 64
              for name, (low, most) in graph.bounds.items()}  # fmt: skip
     arena = planned.memory.plan({k: max(v, 16) for k, v in hints.items()})
     emitter = _HostEmitter(graph, planned, arena.offsets)
     emitter.steps(planned.steps)
-    program = make.program(graph.name, arena.bytes, emitter.block)
+    program = make.program(name, arena.bytes, emitter.block)
     symbols = graph.symbols()
     return Plan(
-        graph.name, program, planned.kernels, graph.pool, emitter.weights, emitter.weights_bytes,
+        name, program, planned.kernels, graph.pool, emitter.weights, emitter.weights_bytes,
         emitter.sites,
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],

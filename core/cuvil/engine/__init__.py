@@ -1,0 +1,1 @@
+"""Compiled models in this process: compile, load, run."""
