@@ -70,7 +70,7 @@ def gelu(s: Namespace, x: Value) -> Value:
 
 def gelu_tanh(s: Namespace, x: Value) -> Value:
     """x / 2 * (1 + tanh(u)) is x * sigmoid(2u), u = sqrt(2 / pi) * (x + 0.044715 x**3)."""
-    cubic = s.add(s.mul(s.mul(x, x), 0.07135481282553072), 1.5957691216057308)
+    cubic = s.add(s.mul(s.mul(x, x), 0.07135481627260025), 1.5957691216057308)
     return s.mul(x, s.sigmoid(s.mul(x, cubic)))
 
 

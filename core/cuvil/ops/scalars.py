@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from cuvil.ir.dtypes import DTYPES, DType, from_numpy
@@ -19,6 +20,8 @@ from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ops import scalar_expansions as expand
 from cuvil.ops import scalar_meaning as meaning
 from cuvil.ops.scalar_erf import erf
+
+Array = np.ndarray[Any, Any]
 
 __all__ = ["SCALARS", "Scalar", "evaluate", "scalar"]
 
@@ -37,10 +40,10 @@ class Scalar:
     `dtypes` are the operand types it takes: all operands have one type, but for the first of a
     `conditional` row, which is bool. `result` is 'same' (the operand type), 'bool', or the name
     of the attribute that holds the result type. `attrs` maps attribute names to defaults (None:
-    required). Compiled code differs from `numpy` by at most `ulp` units in the last place of the
-    result (`ulp64` for f64; f16 and bf16 round once more, so one unit is added) plus `slack`
-    times epsilon times max(1, |operands|), where an inner sum may cancel. 0 and 0 is exact.
-    `wide` rows are evaluated in float64 and rounded, so that the reference is the accurate one.
+    required). Compiled code differs from the accurate result by at most `ulp` units in the last
+    place (`ulp64` for f64; one unit for f16 and bf16) plus `slack` times epsilon times
+    max(1, |operands|), where an inner sum may cancel; 0 and 0 is exact. `wide` rows are evaluated
+    in float64 and rounded, so that the reference is the accurate one.
     """
 
     name: str
@@ -61,6 +64,25 @@ class Scalar:
     def exact(self) -> bool:
         """True when compiled code returns the very bits of the meaning (any NaN, either zero)."""
         return self.ulp == 0 and self.slack == 0
+
+    def allowed_error(self, reference: Array, *operands: Array) -> Array:
+        """|compiled - reference| allowed per element, in float64, for a finite reference.
+
+        `reference` is what `evaluate` returned, itself rounded, which adds half a unit (one for
+        f64, whose reference is not computed any wider).
+        """
+        info = ml_dtypes.finfo(reference.dtype)
+        exact = np.abs(reference.astype(np.float64))
+        if self.exact:
+            return np.zeros_like(exact)
+        narrow, double = info.bits == 16, info.bits == 64
+        units = 1.0 if narrow else self.ulp64 + 1.0 if double else self.ulp + 0.5
+        least = float(info.smallest_subnormal)
+        place = np.maximum(np.exp2(np.floor(np.log2(np.maximum(exact, least))) - info.nmant), least)
+        size = np.ones_like(exact)
+        for operand in operands:
+            size = np.maximum(size, np.abs(operand.astype(np.float64)))
+        return np.asarray(units * place + size * (self.slack * float(info.eps) + least))
 
     def operand_dtypes(self, dtype: str | DType) -> tuple[DType, ...]:
         """The types of the operands when the row is applied at `dtype`."""
@@ -224,7 +246,7 @@ def _meaning(row: Scalar) -> Callable[..., Any]:
     return lambda *arrays, **attrs: expansion(_Numpy(), *arrays, **attrs)
 
 
-def evaluate(name: str, *args: Any, **attrs: Any) -> np.ndarray[Any, Any]:
+def evaluate(name: str, *args: Any, **attrs: Any) -> Array:
     """The meaning of scalar function `name` on arrays: what compiled code is held against.
 
     Operands share one dtype (the first of `select` is bool) and broadcast. f16 and bf16 are
@@ -248,7 +270,7 @@ def evaluate(name: str, *args: Any, **attrs: Any) -> np.ndarray[Any, Any]:
         return value if row.result != "same" else _narrow(value, result)
 
 
-def _narrow(value: np.ndarray[Any, Any], result: DType) -> np.ndarray[Any, Any]:
+def _narrow(value: Array, result: DType) -> Array:
     if value.dtype == np.float64 and result.name == "bf16":
         value = value.astype(np.float32)
     return np.asarray(value.astype(result.numpy))

@@ -96,7 +96,7 @@ def compile_module(
 
 
 class ArrayFunctions:
-    """Requests compiled in this process; call one with arrays."""
+    """Requests compiled in this process; call one with arrays. `object` is the object file."""
 
     def __init__(
         self,
@@ -107,7 +107,9 @@ class ArrayFunctions:
         level: int = 2,
     ) -> None:
         parsed, machine = compile_module(array_module(requests, facts), cpu, features, level)
-        self._engine = llvm.create_mcjit_compiler(parsed, machine)
+        self.object = machine.emit_object(parsed)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(self.object))
         self._engine.finalize_object()
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
         self._functions = {

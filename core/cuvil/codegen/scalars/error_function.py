@@ -9,24 +9,20 @@ from cuvil.codegen.scalars.math_builder import MathBuilder
 from cuvil.codegen.scalars.registry import emitter
 from cuvil.ops.scalar_erf import ERF_CENTRE, ERF_LIMIT, ERF_SMALL, ERF_TAIL
 
-# erf(x) = 2 v / (1 + v*v) with v = x * p(x*x) / q(x*x) on |x| <= 3.925, from where erf rounds to 1;
-# all terms positive, relative error 2^-24.8 of the whole.
-_LIMIT = 3.925
-_P = (0.5641896029549391, 0.1486929998383758, 0.016140259473499757, 0.0012703438673365738)
-_Q = (
-    1.0,
-    0.27857612680582305,
-    0.04845430118288297,
-    0.006048574388077897,
-    9.892008866377204e-05,
-)
+# erf(x) as `double_angle` has it; at the limit it has rounded to 1. Minimax fit for |x| <= 3.925,
+# all terms positive, relative error 2^-24.8.
+_LIMIT = 4.0
+_SLOPE = 1.1283792059098278
+_P = (0.2973859996767516, 0.032280518946947514, 0.0025406876866731475)
+_Q = (0.5571522536116461, 0.09690866036576594, 0.012097148776155794, 0.0001978401773275441)
 
 
 @emitter("erf")
 def _erf(m: MathBuilder, x: ir.Value) -> ir.Value:
     if m.is_double:
         return _erf_double(m, x)
-    return double_angle(m, m.clamp(x, -_LIMIT, _LIMIT), _P, _Q)
+    size = m.at_most(m.abs(x), _LIMIT)
+    return m.copysign(double_angle(m, size, _SLOPE, _P, _Q), x)
 
 
 def _erf_double(m: MathBuilder, x: ir.Value) -> ir.Value:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from llvmlite import ir
 
 from cuvil.codegen.scalars.math_builder import MathBuilder
@@ -143,25 +144,34 @@ def _sigmoid(m: MathBuilder, x: ir.Value) -> ir.Value:
     return m.div(e, m.add(e, 1.0))
 
 
-# tanh(x / 2) = x * p(x*x) / q(x*x) on |x| <= 9.02, from where tanh(x) rounds to 1.
-_TANH_LIMIT = 9.02
-_TANH_P = (0.49999999643908205, 0.014884663232192267, 5.7082944604024516e-05)
-_TANH_Q = (1.0, 0.11310261122580413, 0.0012060925763133878, 1.2273739668150233e-06)
-
-
 def double_angle(
-    m: MathBuilder, x: ir.Value, p: tuple[float, ...], q: tuple[float, ...]
+    m: MathBuilder, x: ir.Value, slope: float, p: tuple[float, ...], q: tuple[float, ...]
 ) -> ir.Value:
-    """2 v / (1 + v*v), held within [-1, 1], of v = x * p(x*x) / q(x*x).
+    """2 v / (1 + v*v), never above 1, of v = a / d for x >= 0 or NaN, with z = x*x,
+    a = x * (slope + z*p(z)) and d = 2 + z*q(z).
 
-    Where the result is near 1 an error of v hardly shows: v may be a short ratio, and its
-    rounding errors vanish where they would be largest.
+    Near 1 an error of v hardly shows, so v may be a short ratio. With s = d*d + a*a and
+    t = s - 2 d the result is a - a*t/s, which is accurate for small x, and 1 - (d - a)**2 / s,
+    which is accurate for large x; choosing before the division leaves only one.
     """
     z = m.mul(x, x)
-    above, below = m.mul(x, m.polynomial(z, p)), m.polynomial(z, q)
-    product = m.mul(above, below)
-    squares = m.fma(above, above, m.mul(below, below))
-    return m.clamp(m.div(m.add(product, product), squares), -1.0, 1.0)
+    lead = m.constant(slope)
+    lacks = slope - float(np.float32(slope))
+    a = m.fma(x, m.fma(z, m.polynomial(z, p), lacks), m.mul(x, lead))
+    b = m.mul(z, m.polynomial(z, q))
+    d = m.add(b, 2.0)
+    t = m.fma(b, d, m.mul(a, a))
+    gap = m.sub(d, a)
+    large = m.compare("gt", x, 1.0)
+    lost = m.select(large, m.mul(gap, gap), m.mul(a, t))
+    return m.sub(m.select(large, 1.0, a), m.div(lost, m.fma(d, 2.0, t)))
+
+
+# tanh(x) as `double_angle` has it; at the limit it has rounded to 1. Minimax fit for |x| <= 9.02,
+# all terms positive, relative error 2^-27.
+_TANH_LIMIT = 9.2
+_TANH_P = (0.029769326464390534, 0.00011416588920804903)
+_TANH_Q = (0.22620522245160826, 0.0024121851526267756, 2.4547347936300466e-06)
 
 
 @emitter("tanh")
@@ -169,7 +179,8 @@ def _tanh(m: MathBuilder, x: ir.Value) -> ir.Value:
     if m.is_double:
         e = expm1_clamped(m, m.mul(m.clamp(x, -20.0, 20.0), 2.0), 40.0)
         return m.copysign(m.div(e, m.add(e, 2.0)), x)
-    return double_angle(m, m.clamp(x, -_TANH_LIMIT, _TANH_LIMIT), _TANH_P, _TANH_Q)
+    size = m.at_most(m.abs(x), _TANH_LIMIT)
+    return m.copysign(double_angle(m, size, 1.0, _TANH_P, _TANH_Q), x)
 
 
 # sinh(x) = x + x**3 * p(x*x) on |x| <= 1, relative error 2^-34 and 2^-63.

@@ -1,8 +1,8 @@
 """sin, cos, tan and their inverses.
 
-Arguments are reduced in double precision by three parts of pi/2. f32 results hold their accuracy
-to |x| = 2.6e7 (2^24 quarter turns), f64 to |x| = 1.6e6 (2^20); beyond, sin and cos stay within
-[-1, 1] (up to rounding) while the error grows. Infinity gives NaN.
+Arguments are reduced in double precision by three parts of pi/2. Results hold their accuracy up
+to |x| = 1.6e6 (2^20 quarter turns); beyond, sin and cos stay within [-1, 1] while the error grows.
+Infinity gives NaN.
 """
 
 from __future__ import annotations
