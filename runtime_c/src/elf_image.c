@@ -15,8 +15,12 @@ static int lies_within(uint64_t offset, uint64_t bytes, uint64_t count) {
 static cuvil_status check_ident(const elf_image *image, uint16_t type) {
   const unsigned char *ident = image->header.e_ident;
   const elf_arch *arch = cuvil_elf_host_arch();
-  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB || !arch ||
-      image->header.e_machine != arch->machine) {
+  if (!arch && type == ET_REL) {
+    return cuvil_report_failure(image->report, CUVIL_UNSUPPORTED_CPU,
+                                "this processor has no object loader: link a shared library");
+  }
+  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB ||
+      (arch && image->header.e_machine != arch->machine)) {
     return cuvil_report_failure(image->report, CUVIL_BAD_ARTEFACT,
                                 "compiled for another processor (ELF machine %d)",
                                 (int64_t)image->header.e_machine);

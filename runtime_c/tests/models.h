@@ -14,5 +14,7 @@ extern const cuvil_artefact positive_artefact;
 extern const cuvil_artefact wait_artefact;
 /* Copies a bfloat16, a float16 and a bool tensor of 2 x 3. */
 extern const cuvil_artefact half_artefact;
+/* y[1, 4] = 2 x[1, 4], float32: the model of the example in cuvil.h. */
+extern const cuvil_artefact bert_artefact;
 
 #endif

@@ -39,9 +39,19 @@ typedef enum cuvil_status {
 
 /* Element types: the values of DLPack's (code, bits) would not cover int4 and float8. */
 typedef enum cuvil_dtype {
-  CUVIL_BOOL = 1, CUVIL_I8 = 2, CUVIL_I16 = 3, CUVIL_I32 = 4, CUVIL_I64 = 5,
-  CUVIL_U8 = 6, CUVIL_U16 = 7, CUVIL_U32 = 8, CUVIL_U64 = 9,
-  CUVIL_F16 = 10, CUVIL_BF16 = 11, CUVIL_F32 = 12, CUVIL_F64 = 13
+  CUVIL_BOOL = 1,
+  CUVIL_I8 = 2,
+  CUVIL_I16 = 3,
+  CUVIL_I32 = 4,
+  CUVIL_I64 = 5,
+  CUVIL_U8 = 6,
+  CUVIL_U16 = 7,
+  CUVIL_U32 = 8,
+  CUVIL_U64 = 9,
+  CUVIL_F16 = 10,
+  CUVIL_BF16 = 11,
+  CUVIL_F32 = 12,
+  CUVIL_F64 = 13
 } cuvil_dtype;
 
 typedef struct cuvil_frame cuvil_frame;
@@ -76,12 +86,12 @@ struct cuvil_frame {
   /* Inputs, then outputs: data pointers with byte offsets applied, aligned to their elements. An
    * output of unbounded extent is NULL: main stores a buffer from api->allocate there. */
   void *const *io;
-  int64_t *dims;       /* dim slots: symbols, then derived, then produced */
-  void *scratch;       /* of the calling thread */
-  int32_t site;        /* last site launched: names the node in errors (cuvil_artefact::sites) */
-  int32_t parallel;    /* 0: call kernels inline; 1: use api->parallel_for where tasks > 1 */
-  void *profile;       /* not NULL: call profile_begin/end */
-  void *runtime;       /* the runtime's own */
+  int64_t *dims;    /* dim slots: symbols, then derived, then produced */
+  void *scratch;    /* of the calling thread */
+  int32_t site;     /* last site launched: names the node in errors (cuvil_artefact::sites) */
+  int32_t parallel; /* 0: call kernels inline; 1: use api->parallel_for where tasks > 1 */
+  void *profile;    /* not NULL: call profile_begin/end */
+  void *runtime;    /* the runtime's own */
 };
 
 /* A dim of an input or output: >= 0 is the extent itself, < 0 is slot -(dim) - 1. */
@@ -95,13 +105,13 @@ typedef struct cuvil_tensor_info {
 
 /* Runs the whole model once. */
 typedef int32_t (*cuvil_main)(cuvil_frame *frame);
-/* Fills the derived slots from the symbols, and each produced slot with its upper bound, or -1 where
- * there is none; returns non-zero when a constraint fails. */
+/* Fills the derived slots from the symbols, and each produced slot with its upper bound, or -1
+ * where there is none; returns non-zero when a constraint fails. */
 typedef int32_t (*cuvil_prepare)(int64_t *dims);
 
 typedef struct cuvil_variant {
-  const char *name;   /* "avx512", "avx2", "baseline": for people and for overrides */
-  uint64_t required;  /* bits of cuvil_artefact::detect that must all be set */
+  const char *name;  /* "avx512", "avx2", "baseline": for people and for overrides */
+  uint64_t required; /* bits of cuvil_artefact::detect that must all be set */
   cuvil_main main;
   uint64_t scratch_bytes; /* per thread */
 } cuvil_variant;
@@ -118,15 +128,15 @@ typedef struct cuvil_artefact {
   const char *const *symbol_names;
   const int64_t *symbol_bounds; /* pairs (min, max) per symbol */
   cuvil_prepare prepare;
-  int64_t arena_bytes;     /* >= 0 literal, < 0 slot -(v) - 1 (as dims) */
+  int64_t arena_bytes; /* >= 0 literal, < 0 slot -(v) - 1 (as dims) */
   uint64_t weights_bytes;
-  const char *weights;     /* embedded, or NULL: in the file `weights_file` beside the library */
+  const char *weights; /* embedded, or NULL: in the file `weights_file` beside the library */
   const char *weights_file;
-  uint32_t variant_count;  /* best first; the last requires nothing or the artefact refuses */
+  uint32_t variant_count; /* best first; the last requires nothing or the artefact refuses */
   uint32_t site_count;
   const cuvil_variant *variants;
-  const char *const *sites; /* site -> "kernel\tnode names", for profiles and errors */
-  uint64_t (*detect)(void); /* cpu feature bits as the backend numbers them */
+  const char *const *sites;         /* site -> "kernel\tnode names", for profiles and errors */
+  uint64_t (*detect)(void);         /* cpu feature bits as the backend numbers them */
   const char *const *feature_names; /* bit -> name, NULL terminated: for the error message */
 } cuvil_artefact;
 
