@@ -73,10 +73,22 @@ CASES = {
 }
 
 
+DYNAMIC = ["3x3", "one column", "dilation 2", "1x1 stride 2", "groups"]
+
+
 @pytest.mark.parametrize("facts", TARGETS)
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", CASES)
-def test_convolution(name, dynamic, facts):
+def test_static_sizes(name, facts):
+    check(name, facts, False)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_run_time_sizes(name, facts):
+    check(name, facts, True)
+
+
+def check(name, facts, dynamic):
     case = dict(CASES[name])
     x, w = (RNG.standard_normal(case.pop(key), np.float32) for key in ("x", "w"))
     spec, slots = conv_spec(x, w, dynamic=dynamic, **case)

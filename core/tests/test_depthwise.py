@@ -68,10 +68,22 @@ CASES = {
 }
 
 
+DYNAMIC = ["3x3", "channel tail", "stride 2", "no rows", "no batch"]
+
+
 @pytest.mark.parametrize("facts", TARGETS)
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", CASES)
-def test_depthwise(name, dynamic, facts):
+def test_static_sizes(name, facts):
+    check(name, facts, False)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_run_time_sizes(name, facts):
+    check(name, facts, True)
+
+
+def check(name, facts, dynamic):
     x_shape, w_shape, stride, dilation = CASES[name]
     x, w = RNG.standard_normal(x_shape, np.float32), RNG.standard_normal(w_shape, np.float32)
     found = run(x, w, stride, dilation, facts, dynamic)

@@ -234,16 +234,16 @@ class _Kernel:
 
     def _tilings(self) -> list[tuple[Index, Index, int]]:
         """Runs of equal tiles along a row: (first column, tiles, columns of each)."""
-        at, most = self.at, self.columns
-        if isinstance(self.width, int):
-            tiles = max(1, -(-self.width // most))
-            each, more = divmod(self.width, tiles)
+        at, most, width = self.at, self.columns, self.width
+        if isinstance(width, int):
+            tiles = max(1, (width + most - 1) // most)
+            each, more = divmod(width, tiles)
             runs = [(0, more, each + 1), (more * (each + 1), tiles - more, each)]
             return [run for run in runs if run[1] and run[2]]
         first: Index = 0
         runs = []
         while most:
-            count = at.div(at.sub(self.width, first), most)
+            count = at.div(at.sub(width, first), most)
             runs.append((first, count, most))
             first = at.add(first, at.mul(count, most))
             most //= 2
