@@ -10,6 +10,7 @@
 #include "launch.c"
 #include "model.c"
 #include "run.c"
+#include "simple.c"
 #include "text.c"
 #include "weights.c"
 #ifdef CUVIL_FREESTANDING

@@ -1,0 +1,28 @@
+/* What the one-call form `<name>_inference` of a generated library stands on. */
+#ifndef CUVIL_SIMPLE_H
+#define CUVIL_SIMPLE_H
+
+#include "cuvil/cuvil.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUVIL_SIMPLE_CONTEXTS 8
+
+/* Zero-initialised, one per model of a program: the model is opened by the first call, contexts are
+ * kept for the next ones, and both live as long as the process. */
+typedef struct cuvil_simple {
+  void *model;
+  void *contexts[CUVIL_SIMPLE_CONTEXTS];
+} cuvil_simple;
+
+/* Runs the model on dense tensors: symbols holds the extents in the order of the artefact's
+ * symbols, data the inputs, then the outputs, which must be large enough. Any thread may call. */
+cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simple,
+                              const int64_t *symbols, void *const *data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
