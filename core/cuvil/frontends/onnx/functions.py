@@ -45,7 +45,26 @@ def schema_function(
         proto.ParseFromString(body)
     if not proto.node:
         return None
+    _complete(proto, schema)
     return ir.serde.deserialize_function(proto)
+
+
+def _complete(proto: onnx.FunctionProto, schema: onnx.defs.OpSchema) -> None:
+    """Outputs that this use of the body leaves out, and the schema's attribute defaults.
+
+    A body made for one node computes only the outputs that the node names; an input stands in for
+    the others, which nobody reads.
+    """
+    defined = {name for node in proto.node for name in node.output} | set(proto.input)
+    for k, name in enumerate(proto.output):
+        if name not in defined:
+            proto.output[k] = proto.input[0]
+    given = {attr.name for attr in proto.attribute_proto}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.name and name not in given:
+            proto.attribute_proto.append(attribute.default_value)
+            if name in proto.attribute:
+                proto.attribute.remove(name)
 
 
 def _version(versions: Sequence[int], opset: int) -> int:

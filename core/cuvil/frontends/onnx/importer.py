@@ -180,7 +180,7 @@ class Importer:
     ) -> Sequence[Any]:
         defaults = {k: a for k, a in function.attributes.items() if a.value is not None}
         inner = Frame(
-            opsets=function.opset_imports,
+            opsets={**frame.opsets, **function.opset_imports},
             attributes={**defaults, **attrs},
             path=(*frame.path, node.name or node.op_type),
         )

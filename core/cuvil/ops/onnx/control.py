@@ -101,8 +101,25 @@ def scan(
         cx.bad(f"{num_scan_inputs} scan inputs of {len(values)}")
     axes = scan_input_axes or (0,) * len(scanned)
     axes = [axis_in(cx, a, cx.type(v).rank) for a, v in zip(axes, scanned, strict=True)]
-    back = scan_input_directions or (0,) * len(scanned)
+    results = _scanned(cx, body, states, scanned, axes, scan_input_directions)
+    stacked = results[len(states) :]
+    ends = scan_output_axes or (0,) * len(stacked)
+    turned = scan_output_directions or (0,) * len(stacked)
+    placed = [_placed(cx, v, a, t) for v, a, t in zip(stacked, ends, turned, strict=True)]
+    return (*results[: len(states)], *placed)
+
+
+def _scanned(
+    cx: Cx,
+    body: Any,
+    states: Sequence[SSAValue],
+    scanned: Sequence[SSAValue],
+    axes: Sequence[int],
+    directions: Ints = (),
+) -> tuple[Value, ...]:
+    """Final states, then stacks of the other outputs in the order of the steps."""
     counter, count = cx.new_symbol("step"), cx.dims(scanned[0])[axes[0]]
+    back = directions or (0,) * len(scanned)
 
     def step(*carried: SSAValue) -> Sequence[SSAValue]:
         at = [count - 1 - counter if b else counter for b in back]
@@ -113,12 +130,33 @@ def scan(
     region, yields = cx.region(carried, step)
     after = common_types(cx, carried, yields[: len(carried)], "two iterations")
     types = loop_types(after, yields[len(carried) :], count)
-    results = cx.b.emit_regions("loop", states, types, [region], trip=count, symbol=str(counter))
-    stacked = results[len(states) :]
-    ends = scan_output_axes or (0,) * len(stacked)
-    turned = scan_output_directions or (0,) * len(stacked)
-    placed = [_placed(cx, v, a, t) for v, a, t in zip(stacked, ends, turned, strict=True)]
-    return (*results[: len(states)], *placed)
+    return cx.b.emit_regions("loop", states, types, [region], trip=count, symbol=str(counter))
+
+
+@onnx_op("Scan", since=8)
+def scan_batches(
+    cx: Cx,
+    lengths: Value = None,
+    *values: Value,
+    body: Any,
+    num_scan_inputs: int,
+    directions: Ints = (),
+) -> tuple[Value, ...]:
+    """Before opset 9 every input has a batch axis first; entries are scanned one by one."""
+    if lengths is not None:
+        cx.fail("sequence_lens is not supported")
+    states = len(values) - num_scan_inputs
+    counter = cx.new_symbol("entry")
+
+    def entry() -> Sequence[SSAValue]:
+        own = [step_of(cx, v, 0, counter) for v in values]
+        axes = [0] * num_scan_inputs
+        return _scanned(cx, body, own[:states], own[states:], axes, directions)
+
+    region, yields = cx.region((), entry)
+    count = cx.dims(values[0])[0]
+    types = loop_types((), yields, count)
+    return cx.b.emit_regions("loop", (), types, [region], trip=count, symbol=str(counter))
 
 
 def step_of(cx: Cx, x: Value, axis: int, at: Dim) -> Value:
