@@ -38,6 +38,13 @@ def like(value: ir.Value, element: ir.Type) -> ir.Type:
     return vector(element, lanes_of(value))
 
 
+class _Splat(ir.Constant):
+    """A vector constant with one number in every lane, in the short form of LLVM's text."""
+
+    def _get_reference(self) -> str:
+        return f"splat ({self.constant[0]})"
+
+
 class MathBuilder:
     """Arithmetic on values of one element type and lane count.
 
@@ -71,7 +78,7 @@ class MathBuilder:
         number = ir.Constant(element, value)
         if not isinstance(kind, ir.VectorType):
             return number
-        return ir.Constant(kind, [number] * kind.count)
+        return _Splat(kind, number)
 
     def value(self, operand: Operand) -> ir.Value:
         """An operand as an IR value; numbers become constants."""
