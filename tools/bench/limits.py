@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -57,7 +59,7 @@ def vector_lanes() -> int:
     return 8 if features.get("avx") else 4
 
 
-def _timed(pool: ThreadPoolExecutor, work, jobs: list) -> float:
+def _timed(pool: ThreadPoolExecutor, work: Callable[[Any], float], jobs: list[Any]) -> float:
     """Seconds until the slowest of all jobs, one thread each, is done; ctypes frees the GIL."""
     start = time.perf_counter()
     list(pool.map(work, jobs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 
 from tools.models import zoo
 from tools.models.case import ZooError
@@ -23,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _shown(name: str, show) -> bool:
+def _shown(name: str, show: Callable[[str], str]) -> bool:
     """Print one line about the model; False when it is not to be had."""
     try:
         print(f"{name:22} {show(name)}", flush=True)

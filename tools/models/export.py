@@ -6,9 +6,10 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,52 +40,43 @@ def export(
     path: Path,
 ) -> None:
     """Write `net` to `path` as one ONNX file; the free axes of `feeds` become named dims."""
-    args = tuple(torch.from_numpy(array) for array in _example(feeds))
-    names = [feed.name for feed in feeds]
+    rng = np.random.default_rng(0)
+    args = tuple(torch.from_numpy(feed.fill(rng, feed.shape)) for feed in feeds)
+    by_style = _dynamo_options(feeds) if style.dynamo else _trace_options(feeds, style)
     with _quiet(), torch.no_grad():
-        if style.dynamo:
-            _export_dynamo(net, args, names, feeds, outputs, path)
-        else:
-            _export_trace(net, args, names, feeds, outputs, style, path)
+        torch.onnx.export(
+            net,
+            args,
+            path,
+            input_names=[feed.name for feed in feeds],
+            output_names=list(outputs),
+            **by_style,
+        )
 
 
-def _export_trace(net, args, names, feeds, outputs, style, path) -> None:
-    axes = {feed.name: _axis_names(feed) for feed in feeds if feed.free}
-    keep = torch.onnx.TrainingMode.PRESERVE if style.keep_batch_norm else None
-    torch.onnx.export(
-        net,
-        args,
-        path,
-        input_names=names,
-        output_names=list(outputs),
-        dynamic_axes=axes or None,
-        opset_version=OPSET,
-        dynamo=False,
-        training=keep or torch.onnx.TrainingMode.EVAL,
-    )
+def _trace_options(feeds: Sequence[Feed], style: Style) -> dict[str, Any]:
+    """What the older exporter is told, by keyword."""
+    mode = torch.onnx.TrainingMode
+    return {
+        "dynamo": False,
+        "opset_version": OPSET,
+        "dynamic_axes": {feed.name: _axis_names(feed) for feed in feeds if feed.free} or None,
+        "training": mode.PRESERVE if style.keep_batch_norm else mode.EVAL,
+    }
 
 
-def _export_dynamo(net, args, names, feeds, outputs, path) -> None:
+def _dynamo_options(feeds: Sequence[Feed]) -> dict[str, Any]:
+    """What the newer exporter is told, by keyword; equal axis names are one dim."""
     dims = {name: torch.export.Dim(name) for feed in feeds for name in _axis_names(feed).values()}
     shapes = tuple(
         {axis: dims[name] for axis, name in _axis_names(feed).items()} or None for feed in feeds
     )
-    torch.onnx.export(
-        net,
-        args,
-        path,
-        input_names=names,
-        output_names=list(outputs),
-        dynamic_shapes=(shapes,) if any(shapes) else None,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
-
-
-def _example(feeds: Sequence[Feed]) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    return [feed.fill(rng, feed.shape) for feed in feeds]
+    return {
+        "dynamo": True,
+        "dynamic_shapes": (shapes,) if any(shapes) else None,
+        "external_data": False,
+        "verbose": False,
+    }
 
 
 def _axis_names(feed: Feed) -> dict[int, str]:
@@ -92,7 +84,7 @@ def _axis_names(feed: Feed) -> dict[int, str]:
 
 
 @contextlib.contextmanager
-def _quiet():
+def _quiet() -> Iterator[None]:
     """Exporters warn at length about what they trace; none of it is for the zoo's user."""
     previous = logging.root.manager.disable
     logging.disable(logging.WARNING)

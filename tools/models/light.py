@@ -10,11 +10,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
+STEMS = (
+    "bvlc_alexnet",
+    "densenet121",
+    "inception_v1",
+    "inception_v2",
+    "resnet50",
+    "shufflenet",
+    "squeezenet",
+    "vgg19",
+    "zfnet512",
+)
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
@@ -63,7 +75,8 @@ def _set_weight(model: ModelProto, name: str, values: np.ndarray) -> None:
     )
 
 
-def _drop(entries, name: str) -> None:
+def _drop(entries: Any, name: str) -> None:
+    """Remove what is called `name` from a repeated protobuf field."""
     for entry in [entry for entry in entries if entry.name == name]:
         entries.remove(entry)
 

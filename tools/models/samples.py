@@ -15,9 +15,11 @@ from PIL import Image, ImageDraw, ImageFont
 from tokenizers import Tokenizer
 
 from tools.models.case import ModelCase, ZooError
+from tools.models.light import STEMS as LIGHT_STEMS
 from tools.models.sources import package_folder
 
 Arrays = dict[str, np.ndarray]
+Maker = Callable[[ModelCase], Arrays]
 
 LINE = "Hello 2026"
 PAGE = ("Native code from", "ONNX models", "Hello 2026")
@@ -121,7 +123,7 @@ def real_inputs(case: ModelCase) -> Arrays:
     return case.inputs(0) | _MAKERS[case.arch](case)
 
 
-def _image_maker(draw: Callable[[int, int], np.ndarray], low: float, high: float):
+def _image_maker(draw: Callable[[int, int], np.ndarray], low: float, high: float) -> Maker:
     def make(case: ModelCase) -> Arrays:
         feed = case.feeds[0]
         image = planes(draw(*feed.shape[2:]), low, high)
@@ -149,13 +151,11 @@ def _source_file(case: ModelCase) -> Arrays:
 
 _PHOTO = _image_maker(photo, -1, 1)
 _PHOTO_ARCHES = ("resnet50", "resnet18", "mobilenet-v2", "vit-tiny")
-_LIGHT_STEMS = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50")
-_LIGHT_STEMS += ("shufflenet", "squeezenet", "vgg19", "zfnet512")
 _LINE = _image_maker(lambda height, width: printed((LINE,), height, width), -1, 1)
 
-_MAKERS: dict[str, Callable[[ModelCase], Arrays]] = {
+_MAKERS: dict[str, Maker] = {
     **dict.fromkeys(_PHOTO_ARCHES, _PHOTO),
-    **dict.fromkeys([f"light-{stem}" for stem in _LIGHT_STEMS], _PHOTO),
+    **dict.fromkeys([f"light-{stem}" for stem in LIGHT_STEMS], _PHOTO),
     "nudenet": _image_maker(photo, 0, 1),
     "ocr-det": _image_maker(lambda height, width: printed(PAGE, height, width), -1, 1),
     "ocr-rec": _LINE,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
+from tools.models import light
 from tools.models.cache import cached, cached_path
 from tools.models.case import Feed, ZooError
 
@@ -51,7 +52,6 @@ class Light:
 
     def file(self, feeds: Sequence[Feed]) -> Path:
         original = Packaged("onnx", f"backend/test/data/light/light_{self.name}.onnx", "onnx")
-        light = _optional("tools.models.light")
         return cached(f"light-{self.name}", lambda path: light.randomise(original.location(), path))
 
     def location(self) -> Path:
@@ -83,7 +83,7 @@ class Exported:
         return build
 
 
-def torch_net(name: str):
+def torch_net(name: str) -> Any:
     """The torch module behind a built model, in eval mode (`torch_nets` lists the names)."""
     nets = _optional("tools.models.torch_nets")
     if name == "minilm":

@@ -143,8 +143,8 @@ def _fill_module(module: nn.Module, gain: float, random: torch.Generator) -> Non
         else:
             parameter.normal_(0, 0.02, generator=random)
     if isinstance(module, nn.BatchNorm2d):
-        module.running_mean.normal_(0, 0.1, generator=random)
-        module.running_var.uniform_(0.5, 1.5, generator=random)
+        module.get_buffer("running_mean").normal_(0, 0.1, generator=random)
+        module.get_buffer("running_var").uniform_(0.5, 1.5, generator=random)
 
 
 def _deviation(module: nn.Module, weight: torch.Tensor, gain: float) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tools.models import fills
-from tools.models.case import Feed, ModelCase, Shape, Tolerance, ZooError
+from tools.models import fills, light
+from tools.models.case import Feed, Fill, ModelCase, Shape, Tolerance, ZooError
 from tools.models.sources import Exported, Light, Packaged, Source
 
 BERT_VOCABULARY = 30522
@@ -93,7 +93,7 @@ def _vision() -> list[Row]:
     def ocr(stem: str) -> Packaged:
         return Packaged("rapidocr_onnxruntime", f"models/{stem}.onnx", "rapidocr-onnxruntime")
 
-    def image(name: str, height: int, width: int, fill=fills.text_page) -> tuple[Feed, ...]:
+    def image(name: str, height: int, width: int, fill: Fill = fills.text_page) -> tuple[Feed, ...]:
         return (Feed(name, (1, 3, height, width), fill, (0, 2, 3)),)
 
     det, rec = ocr("ch_PP-OCRv4_det_infer"), ocr("ch_PP-OCRv4_rec_infer")
@@ -119,22 +119,12 @@ def _magika() -> list[Row]:
 
 
 def _light() -> list[Row]:
-    data = (Feed("data_0", (1, 3, 224, 224), fills.image),)
-    blob = (Feed("gpu_0/data_0", (1, 3, 224, 224), fills.image),)
-    stems = {
-        "bvlc_alexnet": data,
-        "densenet121": data,
-        "inception_v1": data,
-        "inception_v2": data,
-        "resnet50": blob,
-        "shufflenet": blob,
-        "squeezenet": data,
-        "vgg19": data,
-        "zfnet512": blob,
-    }
-    return [
-        Row(f"light-{stem}", f"light-{stem}", Light(stem), feeds) for stem, feeds in stems.items()
-    ]
+    named = {"resnet50": "gpu_0/data_0", "shufflenet": "gpu_0/data_0", "zfnet512": "gpu_0/data_0"}
+
+    def feeds(stem: str) -> tuple[Feed, ...]:
+        return (Feed(named.get(stem, "data_0"), (1, 3, 224, 224), fills.image),)
+
+    return [Row(f"light-{stem}", f"light-{stem}", Light(stem), feeds(stem)) for stem in light.STEMS]
 
 
 def _text() -> list[Row]:
