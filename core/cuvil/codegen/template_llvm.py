@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from cuvil.codegen import depthwise
 from cuvil.codegen.contraction.arith import Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
@@ -18,7 +19,6 @@ from cuvil.codegen.nest_llvm import INDEX_OPS, plain_params, value_type
 from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
-from cuvil.ir.dims import Dim
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.types import BufferType, ElementType
 
@@ -38,35 +38,91 @@ def emit_template(
 ) -> TemplateCode:
     """Adds the kernel `name`, whose body is one template."""
     template = next(op for op in kernel.body.block.ops if isinstance(op, nest.TemplateOp))
-    spec = contraction_spec(template, slots)
     epilogue = RegionEpilogue(template, kernel, facts, slots)
+    return _GENERATORS[template.kind.data](module, template, facts, slots, name, epilogue)
+
+
+def _contract(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    spec = contraction_spec(template, slots)
     emit_contraction(module, name, spec, facts, epilogue)
+    return TemplateCode(
+        lambda b, dims: emit_task_count(b, dims, spec, facts), scratch_bytes(spec, facts)
+    )
 
-    def tasks(b: ir.IRBuilder, dims: ir.Value) -> ir.Value:
-        return emit_task_count(b, dims, spec, facts)
 
-    return TemplateCode(tasks, scratch_bytes(spec, facts))
+def _depthwise(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    spec = depthwise_spec(template, slots)
+    depthwise.emit_depthwise(module, name, spec, facts, epilogue)
+    return TemplateCode(lambda b, dims: depthwise.emit_task_count(b, dims, spec, facts), 0)
+
+
+_GENERATORS = {"contract": _contract, "depthwise": _depthwise}
+
+
+def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
+    dims = template.spec.data[key].data  # type: ignore[attr-defined]
+    return [d if isinstance(d, int) else Slot(slots.of(d)) for d in dims]
+
+
+def _operands(template: nest.TemplateOp) -> tuple[int, int, int]:
+    """Where A, B and C lie among the kernel's buffers."""
+    order = {value: i for i, value in enumerate(_kernel_buffers(template))}
+    a, b, c = (order[v] for v in template.buffers[:3])
+    return a, b, c
+
+
+def depthwise_spec(template: nest.TemplateOp, slots: SlotTable) -> depthwise.DepthwiseSpec:
+    """The depthwise generator's spec from the template's attributes."""
+
+    def sizes(key: str) -> list[Size]:
+        return _sizes(template, slots, key)
+
+    a, b, c = _operands(template)
+    return depthwise.DepthwiseSpec(
+        batch=(depthwise.DepthwiseBatch(*sizes("batch")),),
+        out=tuple(sizes("out")),  # type: ignore[arg-type]
+        channels=sizes("channels")[0],
+        kernel=tuple(sizes("kernel")),  # type: ignore[arg-type]
+        a_row=sizes("a")[0],
+        a_pixel=sizes("a")[1],
+        c_row=sizes("c")[0],
+        c_pixel=sizes("c")[1],
+        stride=tuple(sizes("stride")),  # type: ignore[arg-type]
+        dilation=tuple(sizes("dilation")),  # type: ignore[arg-type]
+        a=a,
+        b=b,
+        c=c,
+    )
 
 
 def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> ContractionSpec:
-    """The generator's spec from the template's attributes."""
-    table = template.spec.data
-
-    def size(dim: Dim) -> Size:
-        return dim if isinstance(dim, int) else Slot(slots.of(dim))
+    """The contraction generator's spec from the template's attributes."""
 
     def rows(key: str, width: int) -> list[list[Size]]:
-        flat = [size(d) for d in table[key].data]  # type: ignore[attr-defined]
+        flat = _sizes(template, slots, key)
         return [flat[i : i + width] for i in range(0, len(flat), width)]
 
-    order = {value: i for i, value in enumerate(_kernel_buffers(template))}
-    a, b, c = (order[v] for v in template.buffers[:3])
+    a, b, c = _operands(template)
     return ContractionSpec(
         batch=tuple(BatchDim(*row) for row in rows("batch", 5)),  # type: ignore[arg-type]
         rows=tuple(RowDim(*row) for row in rows("rows", 3)),
         k=tuple(KDim(*row) for row in rows("k", 2)),
-        n=size(table["n"].data[0]),  # type: ignore[attr-defined]
-        panel=table["panel"].data[0],  # type: ignore[attr-defined]
+        n=_sizes(template, slots, "n")[0],
+        panel=_sizes(template, slots, "panel")[0],  # type: ignore[arg-type]
         a=a,
         b=b,
         c=c,
@@ -88,12 +144,6 @@ class RegionEpilogue:
     facts: TargetFacts
     slots: SlotTable
 
-    @property
-    def cost(self) -> int:
-        """About how many vector instructions one application takes."""
-        ops = self.template.epilogue.block.ops
-        return sum(_COST.get(_function(op), 1) for op in ops if isinstance(op, nest.ScalarOp))
-
     def __call__(self, scope: EpilogueScope, acc: ir.Value) -> ir.Value:
         block = self.template.epilogue.block
         values: dict[Value, ir.Value] = dict(
@@ -105,34 +155,6 @@ class RegionEpilogue:
                 return values[op.operands[0]]
             emitter.emit(op)
         raise AssertionError("an epilogue ends with nest.yield")
-
-
-def _function(op: Operation) -> str:
-    assert isinstance(op, nest.ScalarOp)
-    return op.fn.data
-
-
-_COST = dict.fromkeys(
-    [
-        "exp",
-        "log",
-        "tanh",
-        "erf",
-        "sigmoid",
-        "gelu",
-        "gelu_tanh",
-        "silu",
-        "mish",
-        "softplus",
-        "elu",
-        "selu",
-        "celu",
-        "pow",
-        "sin",
-        "cos",
-    ],
-    24,
-)
 
 
 @dataclass

@@ -185,7 +185,7 @@ class _Partition:
         return not (known_equal(mine, theirs) or known_ge(mine, theirs))
 
     def _absorbed(self, op: Operation, home: Group) -> Group | None:
-        """The pointwise root that takes the anchor `op` in, if all between is element by element."""
+        """The pointwise root that takes the anchor `op` in, where all between is pointwise."""
         if home.anchor is not None or not is_pointwise(home.root):
             return None
         shape = tensor_type(op.results[0]).dims

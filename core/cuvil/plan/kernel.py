@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op
-from cuvil.ir.pool import Pool
+from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import BufferType
 from cuvil.plan.groups import FREE, Group
 from cuvil.plan.pull import Puller, inline_constant
+
+
+class Packed(Protocol):
+    """Another form in which a kernel wants an operand: a constant's is made with the weights, that
+    of any other tensor by a kernel of its own."""
+
+    @property
+    def size(self) -> Dim: ...
+    def constant(self, source: Constant, pool: Pool) -> Constant: ...
+    def kernel(self, name: str) -> tuple[nest.KernelOp, Dim]: ...
 
 
 @dataclass
@@ -30,7 +41,7 @@ class Kernel:
     writes: list[Value]
     tasks: Dim
     room: list[tuple[str, Dim]] = field(default_factory=list)
-    packed: dict[int, object] = field(default_factory=dict)
+    packed: dict[int, Packed] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -69,7 +80,7 @@ class Draft:
         self.room.append((dtype, count * size))
         return arg
 
-    def finish(self, name: str, tasks: Dim, packed: dict[int, object] | None = None) -> Kernel:
+    def finish(self, name: str, tasks: Dim, packed: dict[int, Packed] | None = None) -> Kernel:
         op = kernel_op(name, tasks, self.block)
         return Kernel(op, list(self.reads), list(self.writes), tasks, self.room, packed or {})
 

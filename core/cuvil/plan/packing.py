@@ -82,30 +82,33 @@ class Packing:
             lambda arrays: self.apply(arrays[0]).reshape(shape),
         )
 
-
-def pack_kernel(p: Packing, name: str) -> tuple[nest.KernelOp, Dim]:
-    """A kernel (source, packed) that packs at run time; one task per panel."""
-    kind = BufferType.new(p.dtype)
-    block = Block(arg_types=[kind, kind, INDEX])
-    source, target, task = block.args
-    b = NestBuilder(block)
-    panels = ceil_div(p.n_extent, p.panel)
-    *batch, which = b.unflatten(task, (*p.batch_dims, panels))
-    first = b.mul(which, p.panel)
-    count = b.index("min", b.sub(b.dim(p.n_extent), first), p.panel)
-    k_dims = p.permuted[p.batch : p.batch + p.k]
-    out = b.mul(task, b.dim(p.k_extent * p.panel))
-    zero = b.const(0, p.dtype)
-    with b.loop(0, b.dim(p.k_extent)) as k:
-        row = b.add(out, b.mul(k.iv, p.panel))
-        at = (*batch, *b.unflatten(k.iv, k_dims))
-        with b.loop(0, count, kind="parallel") as n:
-            index = (*at, *b.unflatten(b.add(first, n.iv), p.permuted[p.batch + p.k :]))
-            b.store(b.load(source, _source_offset(b, p, index)), target, b.add(row, n.iv))
-        with b.loop(count, p.panel, kind="parallel") as n:
-            b.store(zero, target, b.add(row, n.iv))
-    tasks = product(p.batch_dims) * panels
-    return kernel_op(name, tasks, block), tasks
+    def kernel(self, name: str) -> tuple[nest.KernelOp, Dim]:
+        """A kernel (source, packed) that packs at run time; one task per panel."""
+        kind = BufferType.new(self.dtype)
+        block = Block(arg_types=[kind, kind, INDEX])
+        source, target, task = block.args
+        b = NestBuilder(block)
+        panels = ceil_div(self.n_extent, self.panel)
+        *batch, which = b.unflatten(task, (*self.batch_dims, panels))
+        first = b.mul(which, self.panel)
+        count = b.index("min", b.sub(b.dim(self.n_extent), first), self.panel)
+        n_dims = self.permuted[self.batch + self.k :]
+        k_dims = self.permuted[self.batch : self.batch + self.k]
+        out = b.mul(task, b.dim(self.k_extent * self.panel))
+        zero = b.const(0, self.dtype)
+        with b.loop(0, b.dim(self.k_extent)) as k:
+            row = b.add(out, b.mul(k.iv, self.panel))
+            at = (*batch, *b.unflatten(k.iv, k_dims))
+            with b.loop(0, count, kind="parallel") as n:
+                index = (
+                    *at,
+                    *b.unflatten(b.add(first, n.iv), n_dims),
+                )
+                b.store(b.load(source, _source_offset(b, self, index)), target, b.add(row, n.iv))
+            with b.loop(count, self.panel, kind="parallel") as n:
+                b.store(zero, target, b.add(row, n.iv))
+        tasks = product(self.batch_dims) * panels
+        return kernel_op(name, tasks, block), tasks
 
 
 def _source_offset(b: NestBuilder, p: Packing, index: Sequence[Index]) -> Index:

@@ -12,12 +12,11 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.groups import Group, partition
-from cuvil.plan.kernel import Draft, Kernel, inputs_of, signature
+from cuvil.plan.kernel import Draft, Kernel, Packed, inputs_of, signature
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
-from cuvil.plan.packing import Packing, pack_kernel
 from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
-from cuvil.plan.templates import match, template_kernel
+from cuvil.plan.templates import is_template, template_kernel
 
 
 @dataclass
@@ -46,7 +45,7 @@ class _Planner:
         self.planned = Planned()
         self.memory = self.planned.memory
         self.built: dict[object, Kernel] = {}
-        self.packers: dict[Packing, tuple[str, Dim]] = {}
+        self.packers: dict[Packed, tuple[str, Dim]] = {}
 
     # -- blocks --------------------------------------------------------------------------------
     def block(self, block: Block, values: Sequence[Value], targets: Sequence[Ref]) -> list[Step]:
@@ -60,7 +59,7 @@ class _Planner:
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
         steps: list[Step] = []
-        for group in partition(block, lambda op: match(op) is not None):
+        for group in partition(block, is_template):
             self.memory.tick()
             self._group(group, steps)
         self.memory.tick()
@@ -118,7 +117,7 @@ class _Planner:
         reads = []
         for i, value in enumerate(inputs_of(group, self.pool)):
             packing = kernel.packed.get(i)
-            if isinstance(packing, Packing):
+            if packing is not None:
                 reads.append(self._packed(value, packing, site, steps))
             else:
                 reads.append(self.place(value))
@@ -126,13 +125,13 @@ class _Planner:
         room = [self.memory.new(size) for _, size in kernel.room]
         steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
 
-    def _packed(self, value: Value, p: Packing, site: str, steps: list[Step]) -> Ref:
+    def _packed(self, value: Value, p: Packed, site: str, steps: list[Step]) -> Ref:
         owner = value.owner
         if isinstance(owner, Operation) and owner.name == "cuvil.constant":
             return Weight(p.constant(self.pool.get(self._key(owner)), self.pool).key)
         if p not in self.packers:
             name = f"pack{len(self.packers)}"
-            op, tasks = pack_kernel(p, name)
+            op, tasks = p.kernel(name)
             self.planned.kernels[name] = op
             self.packers[p] = (name, tasks)
         name, tasks = self.packers[p]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.build import constant_array
@@ -31,8 +30,7 @@ def inline_constant(value: Value, pool: Pool) -> float | int | bool | None:
         return None
     if tensor_type(value).size != 1:
         return None
-    number = np.asarray(constant_array(owner, pool)).reshape(()).item()
-    return number  # type: ignore[no-any-return]
+    return constant_array(owner, pool).reshape(()).item()  # type: ignore[no-any-return]
 
 
 @dataclass

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cuvil.ir.dims import Dim, known_equal, product
-from cuvil.ir.names import Block, Operation, Value
-from cuvil.ir.nest_build import INDEX, Index, template_op
+from cuvil.ir.names import Operation
+from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.ir.types import ElementType, TensorType
+from cuvil.ir.types import TensorType
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.loops import ReadsBack
 from cuvil.plan.packing import Packing
-from cuvil.plan.pull import Puller, collapse, grouped
+from cuvil.plan.pull import collapse, grouped
+from cuvil.plan.templates.epilogue import epilogue
 
 PANEL = 32  # columns per panel: every variant's tile divides it
 
@@ -53,14 +54,6 @@ class Match:
     n: Dim
     n_axes: int
     packing: Packing
-
-
-def match(op: Operation) -> Match | None:
-    """The op in the template's terms, or None."""
-    matcher = _MATCHERS.get(op.name)
-    if matcher is None or any(tensor_type(v).dtype.name != "f32" for v in op.operands):
-        return None
-    return matcher(op)
 
 
 def strides(dims: Sequence[Dim]) -> list[Dim]:
@@ -118,7 +111,7 @@ def _match_conv(op: Operation) -> Match | None:
         return None
     groups, out = attrs.groups, tensor_type(op.results[0])
     if groups > 1 and w.dims[1] == 1:
-        return None  # depthwise: see its own template
+        return None
     channels, per_group = x.dims[-1], w.dims[0] // groups
     x_stride = strides(x.dims)
     spatial = range(1, x.rank - 1)
@@ -137,16 +130,14 @@ def _match_conv(op: Operation) -> Match | None:
     return Match(0, 1, batch, tuple(rows), tuple(k), per_group, 1, packing)
 
 
-_MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
+MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
 
 
-def template_kernel(draft: Draft, name: str) -> Kernel:
+def build(draft: Draft, name: str, m: Match) -> Kernel:
     """The anchor as a template with what is fused behind it; raises ReadsBack where the fused
     consumers look at columns in a way that vectors cannot."""
     anchor = draft.group.anchor
     assert anchor is not None
-    m = match(anchor)
-    assert m is not None
     result = draft.group.root.results[0]
     shape = tensor_type(result).dims
     a, b = anchor.operands[m.a], anchor.operands[m.b]
@@ -155,8 +146,8 @@ def template_kernel(draft: Draft, name: str) -> Kernel:
     reshape = grouped(axes, len(shape))
     positions = {group[0]: i for i, group in enumerate(axes)}
     c_strides = strides(reshape(tensor_type(result)).dims)
-    block = Block(arg_types=[ElementType.new("f32"), *[INDEX] * (len(m.batch) + len(rows) + 1)])
-    _epilogue(draft, m, rows, block, positions, len(axes), reshape)
+    walked = [positions.get(d.axis) for d in (*m.batch, *rows)]
+    block = epilogue(draft, walked, len(axes), reshape)
     spec = {
         "batch": _flat((x.extent, x.a_stride, x.b_stride, x.c_stride, x.col) for x in m.batch),
         "rows": _flat(
@@ -207,30 +198,3 @@ def _merge_axes(
             rows.append(row)
     axes.append(list(range(first_column, len(shape))))
     return axes, rows or [Row(-1, 1, 0)]
-
-
-def _epilogue(
-    draft: Draft,
-    m: Match,
-    rows: Sequence[Row],
-    block: Block,
-    positions: dict[int, int],
-    rank: int,
-    reshape: object,
-) -> None:
-    """The fused consumers as a region from (accumulator, batch, rows, column) to an element."""
-    root, anchor = draft.group.root, draft.group.anchor
-    assert anchor is not None
-    acc, *indices = block.args
-    index: list[Index] = [0] * rank
-    for dim, value in zip([*m.batch, *rows], indices[:-1], strict=True):
-        if dim.axis >= 0:
-            index[positions[dim.axis]] = value
-    index[-1] = indices[-1]
-    with draft.b.inside(block):
-        element: Value = acc
-        if root is not anchor:
-            puller = Puller(draft.b, draft.pool, draft.reads, reshape=reshape)  # type: ignore[arg-type]
-            puller.given[anchor.results[0]] = lambda _: acc
-            element = puller.element_of(root, index)
-        draft.b.yield_(element)
