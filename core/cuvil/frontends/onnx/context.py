@@ -83,6 +83,15 @@ class NodeCx:
     ) -> tuple[Region, tuple[TensorType, ...]]:
         return self._importer.region(types, build, self._where)
 
+    def discard(self, region: Region) -> None:
+        for block in region.blocks:
+            for op in reversed(list(block.ops)):
+                op.detach()
+                op.erase(safe_erase=False)
+
+    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+        return self._importer.inputs_of(value)
+
     def fail(self, reason: str) -> NoReturn:
         raise UnsupportedError(f"{self._where}: {reason}")
 

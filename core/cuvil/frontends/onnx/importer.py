@@ -248,7 +248,7 @@ class Importer:
         Its `inputs` are the graph's inputs that the value depends on: `import_model(values=...)`
         can fix them.
         """
-        inputs = self._inputs_behind(value)
+        inputs = tuple(name for name in self.inputs_of(value) if name)
         of = f" of {', '.join(map(repr, inputs))}" if inputs else ""
         error = DataDependentError(
             f"{where}: {what} depends on input data{of}; only constants and arithmetic on shapes "
@@ -257,17 +257,19 @@ class Importer:
         error.inputs = inputs
         return error
 
-    def _inputs_behind(self, value: SSAValue) -> tuple[str, ...]:
+    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+        """Names of the graph's inputs (or "" for a region's) whose elements decide a value."""
         names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
-        seen: set[SSAValue] = set()
+        seen: dict[SSAValue, None] = {}
         pending = [value]
         while pending:
             current = pending.pop()
             if current not in seen:
-                seen.add(current)
+                seen[current] = None
                 if isinstance(current.owner, Operation):
                     pending.extend(current.owner.operands)
-        return tuple(name for v, name in names.items() if v in seen)
+        found = {names.get(v, "") for v in seen if not isinstance(v.owner, Operation)}
+        return tuple(sorted(found))
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         """Narrows the bounds of a symbol of the graph's inputs."""

@@ -80,10 +80,12 @@ def _range_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
     first, end, step = (known_scalar(cx, v) for v in (start, limit, delta))
     if step == 0:
         cx.bad("delta is 0")
-    if not any(isinstance(v, SymDim) for v in (first, end, step)):
+    bounds = (first, end, step)
+    if not any(isinstance(v, SymDim) for v in bounds):
         return max(int(np.ceil((end - first) / step)), 0)  # type: ignore[operator]
-    if not isinstance(step, int):
-        cx.fail("the number of steps depends on a symbolic step")
+    if isinstance(step, SymDim) or any(isinstance(v, float) and v % 1 for v in bounds):
+        cx.fail("the number of steps is not an expression of whole numbers")
+    first, end, step = (int(v) if isinstance(v, float) else v for v in bounds)
     count = ceil_div(end - first, step) if step > 0 else ceil_div(first - end, -step)
     return dim_max(count, 0)
 

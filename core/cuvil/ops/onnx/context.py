@@ -68,6 +68,12 @@ class Cx(Protocol):
         `build(*args)` builds its body with `b` and gives the values it yields.
         """
 
+    def discard(self, region: Region) -> None:
+        """Drops a region that was built and is not used."""
+
+    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+        """Names of the graph's inputs (or "" for a region's) whose elements decide a value."""
+
     def fail(self, reason: str) -> NoReturn:
         """Raises UnsupportedError: a sound model asks for what is not implemented."""
 

@@ -19,7 +19,12 @@ Ints = tuple[int, ...]
 
 @onnx_op("If")
 def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tuple[Value, ...]:
-    """One of two subgraphs; a condition known at compile time leaves only its branch."""
+    """One of two subgraphs; a condition known at compile time leaves only its branch.
+
+    Where shapes alone decide and the branches differ in rank, exporters have wrapped a Squeeze
+    (`If(extent == 1, Squeeze, Identity)`): the first branch is what the model means, and its
+    reshape fails a run whose extent is another.
+    """
     known = cx.known(condition)
     if known is not None and known.size == 1:
         return cx.inline(then_branch if known.ravel()[0] else else_branch)
@@ -27,6 +32,10 @@ def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tupl
         *(cx.region((), lambda body=body: cx.inline(body)) for body in (then_branch, else_branch)),
         strict=True,
     )
+    if [t.rank for t in types[0]] != [t.rank for t in types[1]] and not cx.inputs_of(condition):
+        for region in regions:
+            cx.discard(region)
+        return cx.inline(then_branch)
     scalar = condition if cx.type(condition).rank == 0 else cx.b.reshape(condition, dims=())
     return cx.b.emit_regions("if", [scalar], common_types(cx, *types), list(regions))
 

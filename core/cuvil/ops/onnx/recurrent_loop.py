@@ -56,6 +56,8 @@ def part(cx: Cx, x: Value, axis: int, first: Dim, count: Dim) -> Value:
 
 def run_layer(cx: Cx, layer: Layer, make_step: MakeStep) -> tuple[Value, ...]:
     """The node's outputs: Y [S, D, B, H], then the final states, each [D, B, H]."""
+    if [cx.type(v).rank for v in (layer.x, layer.w, layer.r)] != [3, 3, 3]:
+        cx.bad("X, W and R must have rank 3")
     x = _swapped(cx, layer.x, layer.layout)
     outputs, finals = [], []
     for d, backwards in enumerate(layer.reverse):
