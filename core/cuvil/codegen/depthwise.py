@@ -177,7 +177,8 @@ class _Kernel:
         self.element = element_type(spec.dtype)
         self.kind = vector(self.element, self.lanes)
         self.columns = _most_columns(spec, facts)
-        self.looped = epilogue_length(epilogue, self.kind) > _LONG_EPILOGUE
+        length = epilogue_length(epilogue, self.kind, len(spec.batch), len(spec.out))
+        self.looped = length > _LONG_EPILOGUE
 
     def emit(self) -> None:
         """The whole kernel: what is invariant first, then the loop over tasks."""

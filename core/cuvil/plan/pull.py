@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.build import constant_array
 from cuvil.ir.dims import Dim

@@ -97,14 +97,17 @@ def apply_epilogue(
         scope.store(c, result, scope.c_offset)
 
 
-def epilogue_length(epilogue: Epilogue, kind: ir.VectorType) -> int:
-    """Instructions that an epilogue emits per vector, found by emitting it once aside."""
+def epilogue_length(epilogue: Epilogue, kind: ir.VectorType, batch: int, rows: int) -> int:
+    """Instructions that an epilogue emits per vector, found by emitting it once aside.
+
+    batch, rows: how many dims of each its scope has.
+    """
     module = ir.Module()
     function = ir.Function(module, KERNEL_TYPE, "aside")
     b = ir.IRBuilder(function.append_basic_block())
     buffers, dims, index, _, _ = function.args
-    many = [index] * 16
-    scope = EpilogueScope(b, buffers, dims, kind.count, many, many, index, index)
+    at = [index] * batch, [index] * rows
+    scope = EpilogueScope(b, buffers, dims, kind.count, *at, index, index)
     apply_epilogue(scope, epilogue, ir.Constant(kind, ir.Undefined), 0)
     return sum(len(block.instructions) for block in function.blocks)
 
