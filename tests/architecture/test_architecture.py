@@ -99,10 +99,17 @@ PLANTED: list[tuple[Check, dict[str, str], list[str]]] = [
     (
         checks.hand_registered,
         {
-            "core/cuvil/pipeline.py": "from cuvil.rules.fuse import gelu\n",
+            "core/cuvil/rules/fuse/gelu.py": "",
             "core/cuvil/rules/fuse/good.py": "from cuvil.rules.fuse import gelu\n",
+            "core/cuvil/ops/onnx/math.py": "@onnx_op('Add')\ndef add(): ...\n",
+            "core/cuvil/ops/onnx/registry.py": "def onnx_op(): ...\n",
+            "core/cuvil/pipeline.py": "from cuvil.rules.fuse import gelu\n"
+            "from cuvil.ops.onnx.math import add\nfrom cuvil.ops.onnx.registry import onnx_op\n",
         },
-        ["core/cuvil/pipeline.py:1 imports cuvil.rules.fuse.gelu"],
+        [
+            "core/cuvil/pipeline.py:1 imports cuvil.rules.fuse.gelu",
+            "core/cuvil/pipeline.py:2 imports cuvil.ops.onnx.math.add",
+        ],
     ),
     (
         checks.repeated_names,
