@@ -56,6 +56,7 @@ def same_numbers(got: Mapping[str, Array], want: Mapping[str, Array], tolerance:
             continue
         wide, other = array.astype(np.float64), expected.astype(np.float64)
         if tolerance:
+            tolerance = max(tolerance, {"float16": 2e-3, "bfloat16": 2e-2}.get(array.dtype.name, 0))
             scale = np.max(np.abs(other), initial=0, where=np.isfinite(other))
             np.testing.assert_allclose(wide, other, rtol=tolerance, atol=tolerance * scale)
         else:

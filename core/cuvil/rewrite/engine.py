@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -178,23 +178,26 @@ class Driver:
             if result is None:
                 b.undo()
                 return False
-            values = self._fitting(op, result)
+            pairs = self._fitting(op, result)
         except (ValueError, TypeError, KeyError, IndexError, AssertionError) as error:
             if isinstance(error, Error):
                 raise
             place = location_name(op)
             raise CompileError(f"rule '{rule.name}' failed at {place}: {error}") from error
-        self._replace(op, values)
+        self._replace(pairs)
         self._log(rule.name, op)
         return True
 
-    def _fitting(self, op: Operation, result: Result) -> list[SSAValue]:
-        """The new values, with dims written as in the old types."""
-        assert result is not None
-        values = [result] if isinstance(result, SSAValue) else list(result)
-        if len(values) != len(op.results):
-            raise ValueError(f"{len(values)} values replace {len(op.results)}")
-        return [self._fit(old, new) for old, new in zip(op.results, values, strict=True)]
+    def _fitting(self, op: Operation, result: Result) -> dict[SSAValue, SSAValue]:
+        """New values by old ones, with dims written as in the old types."""
+        if isinstance(result, Mapping):
+            pairs = dict(result)
+        else:
+            values = [result] if isinstance(result, SSAValue) else list(result or ())
+            if len(values) != len(op.results):
+                raise ValueError(f"{len(values)} values replace {len(op.results)}")
+            pairs = dict(zip(op.results, values, strict=True))
+        return {old: self._fit(old, new) for old, new in pairs.items()}
 
     def _fit(self, old: SSAValue, new: SSAValue) -> SSAValue:
         want, got = tensor_type(old), tensor_type(new)
@@ -202,16 +205,16 @@ class Driver:
             raise ValueError(f"{shapes([got])} cannot replace {shapes([want])}")
         return new if want == got else self.b.same_dims(new, old)
 
-    def _replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
-        b = self.b
+    def _replace(self, pairs: Mapping[SSAValue, SSAValue]) -> None:
         touched: list[Operation] = []
-        for old, new in zip(op.results, values, strict=True):
+        for old, new in pairs.items():
             touched += [use.operation for use in old.uses]
             old.replace_all_uses_with(new)
         self._push(touched)
-        self._push(reversed(b.made))
-        if all(r.first_use is None for r in op.results):
-            self._erase(op)
+        self._push(reversed(self.b.made))
+        for op in dict.fromkeys(owner(old) for old in pairs):
+            if op is not None and all(r.first_use is None for r in op.results):
+                self._erase(op)
 
     def _merge(self, op: Operation, first: Operation) -> bool:
         if self.stopped:

@@ -4,10 +4,11 @@
     def silu(b: Rewriter, x: Value) -> Value:
         return b.silu(x)
 
-The parameters of a form are the captures; they must be those of the function, which is checked at
-import. Annotations of the function say what a capture takes: `Value` any value, `Number` a
-constant whose elements are one number (captured as a float), `Constant` a constant (captured as
-the value); a capture used as an attribute holds that attribute.
+The parameters of a form are the captures. They must be those of the function, which may have
+defaults for what only some forms capture; that is checked at import. Annotations of the function
+say what a capture takes: `Value` any value, `Number` a constant whose elements are one number
+(captured as a float), `Constant` a constant (captured as the value). A capture used as an
+attribute holds that attribute.
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ def rewrites(
     def decorate(function: Callable[..., Any]) -> Rule:
         _, *params = inspect.signature(function).parameters.values()
         kinds = {p.name: KINDS.get(_annotation(p), "value") for p in params}
+        needed = {p.name for p in params if p.default is inspect.Parameter.empty}
         patterns = [trace(form, kinds) for form in forms]
         for pattern in patterns:
-            if set(pattern.captures) != set(kinds):
+            if not needed <= set(pattern.captures) <= set(kinds):
                 raise TypeError(
                     f"rule {function.__name__}: a form captures {', '.join(pattern.captures)}, "
                     f"the function takes {', '.join(kinds)}"

@@ -18,7 +18,7 @@ from cuvil.ir.types import TensorType
 from cuvil.rewrite.rewriter import Rewriter
 
 PHASES = ("canonicalize", "fuse", "layout")
-Result = Value | Sequence[Value] | None
+Result = Value | Sequence[Value] | Mapping[Value, Value] | None
 Apply = Callable[[Rewriter, Operation], Result]
 
 
@@ -63,7 +63,8 @@ class Rule:
 
     name: that of its function and of its file. phase: its folder. roots: names of primitives at
     which `apply` is tried; "#tag" stands for all with that tag. apply: gives the values that
-    replace the root's results, or None; it builds with the Rewriter and changes nothing itself.
+    replace the root's results (or a mapping from old to new values, all old ones made at or after
+    the root), or None; it builds with the Rewriter and changes nothing itself.
     group: the name by which users select it along with others ("" belongs to every selection).
     on: applied unless asked for by name when False. tolerance: relative change of numbers.
     """
