@@ -17,7 +17,7 @@ CHECKS: dict[str, Check] = {
     "core names no backend": checks.named_backends,
     "files are short": checks.long_files,
     "functions are short": checks.long_functions,
-    "most functions are very short": checks.wide_packages,
+    "most functions are very short": checks.wide_functions,
     "imports stand at the top of core's files": checks.local_imports,
     "a library is known to its own layer only": checks.foreign_libraries,
     "rules and records are found by the package walk": checks.hand_registered,
@@ -70,9 +70,15 @@ PLANTED: list[tuple[Check, dict[str, str], list[str]]] = [
         ["runtime_c/src/bad.c:1 g has 63 lines", "tests/bad.py:1 f has 61 lines"],
     ),
     (
-        checks.wide_packages,
-        {"core/cuvil/ir/bad.py": long_function("f", 26), "backends/b/good.py": "def f(): ...\n"},
-        ["core/cuvil: p90 is 26 lines; longest: core/cuvil/ir/bad.py:f"],
+        checks.wide_functions,
+        {
+            "core/cuvil/ir/bad.py": long_function("f", 27) + long_function("g", 26),
+            "backends/b/good.py": "def f(): ...\n" * 9,
+        },
+        [
+            "core/cuvil/ir/bad.py:1 f has 27 lines",
+            "core/cuvil/ir/bad.py:28 g has 26 lines",
+        ],
     ),
     (
         checks.local_imports,
