@@ -137,15 +137,17 @@ class Importer:
         record = find(domain, node.op_type, frame.opset(domain)) if function is None else None
         if any(v is POISON for v in inputs) and (function or record):
             return [POISON] * len(node.outputs)
-        if record is None and function is None:
+        if record is not None:
+            results = self._record(frame, record, node, inputs, attrs, where)
+            if results[0] is not NotImplemented:
+                return results
+        if function is None:
             types = [tensor_type(v) if isinstance(v, SSAValue) else None for v in inputs]
             with self._errors(where):
                 function = schema_function(node, attrs, types, frame.opset(domain))
-        if function is not None:
-            return self._function(frame, function, node, inputs, attrs, where)
-        if record is None:
+        if function is None:
             raise UnsupportedError(f"{where}: the operator is not supported")
-        return self._record(frame, record, node, inputs, attrs, where)
+        return self._function(frame, function, node, inputs, attrs, where)
 
     def _record(
         self,

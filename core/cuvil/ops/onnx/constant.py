@@ -156,6 +156,8 @@ def dropout_inputs(
     if training is not None:
         known, chance = cx.known(training), cx.known(ratio)
         off = known is not None and not known.any()
-        if not off and not (chance is not None and not chance.any()):
+        kept = chance is not None and not chance.any()
+        if not off and not kept:
+            cx.known_ints(training, "training_mode")
             cx.fail("training mode is not supported: Cuvil compiles inference")
     return dropout(cx, x)

@@ -131,6 +131,14 @@ def power(cx: Cx, x: Value, y: Value) -> Value:
     return cx.b.pow(x, narrow(cx, y, x))
 
 
+@onnx_op("Pow")
+def power_legacy(
+    cx: Cx, x: Value, y: Value, *, axis: int | None = None, broadcast: int = 0
+) -> Value:
+    """Before opset 7."""
+    return binary_legacy("pow")(cx, x, y, axis=axis, broadcast=broadcast)
+
+
 @onnx_op("Mod", since=10)
 def modulo(cx: Cx, a: Value, b: Value, *, fmod: int = 0) -> Value:
     """fmod=1: the sign of the dividend; else that of the divisor."""

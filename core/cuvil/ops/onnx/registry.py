@@ -8,7 +8,8 @@ Positional parameters are inputs: without a default they must be there, with `= 
 absent (or ""), `*rest` takes any number. Keyword-only parameters are attributes with ONNX's
 defaults; one without a default is required. Where an operator means different things at different
 opsets it has several functions: the one with the greatest `since` that is not above the model's
-opset serves. A function returns one value, or a tuple for several outputs.
+opset serves. A function returns one value, a tuple for several outputs, or NotImplemented where
+the function body of ONNX's own schema should serve this use of the operator.
 """
 
 from __future__ import annotations

@@ -1,0 +1,27 @@
+"""The greatest or least elements of an axis."""
+
+from __future__ import annotations
+
+from cuvil.ir.dims import Dim
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import axis_in
+from cuvil.ops.onnx.registry import onnx_op
+
+
+@onnx_op("TopK")
+def top_k_attribute(cx: Cx, x: Value, *, k: int, axis: int = -1) -> tuple[Value, ...]:
+    """k as an attribute, before opset 10."""
+    return _top(cx, x, k, axis, True)
+
+
+@onnx_op("TopK", since=10)
+def top_k(
+    cx: Cx, x: Value, k: Value, *, axis: int = -1, largest: int = 1, sorted: int = 1
+) -> tuple[Value, ...]:
+    """(values, positions), always in order; the first of equals comes first."""
+    return _top(cx, x, cx.known_ints(k, "k")[0], axis, bool(largest))
+
+
+def _top(cx: Cx, x: Value, k: Dim, axis: int, largest: bool) -> tuple[Value, ...]:
+    at = axis_in(cx, axis, cx.type(x).rank)
+    return cx.b.top_k(x, axis=at, k=k, largest=largest)
