@@ -2,7 +2,7 @@
 SHELL := bash
 PYTHON_ENV := .venv/bin/python
 RUN_TESTS := tools/bazel/run_tests
-C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cpp')
+C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cc')
 
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench demo test test-all test-asan test-ubsan test-tsan ci lint \
@@ -57,7 +57,7 @@ check-wheels: wheels
 	  $(PYTHON_ENV) tools/bazel/count_tests.py xml build/test-counts wheels build/wheels.xml; exit $$status
 
 conformance: setup  ## the score in ONNX's own test suite
-	$(PYTHON_ENV) -m tools.conformance
+	$(PYTHON_ENV) -m tests.conformance
 
 bench: setup-bench  ## speed beside the installed peers
 	$(PYTHON_ENV) -m tools.bench
