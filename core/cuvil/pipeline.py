@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cuvil.codegen.build import Code, VariantTarget, build_code
-from cuvil.codegen.elf import Data, extend_object
+from cuvil.codegen.elf import Data, Note, extend_object
 from cuvil.codegen.elf_merge import merge_objects
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
-from cuvil.errors import TargetError
+from cuvil.errors import OptionError, TargetError
 from cuvil.ir.graph import Graph
-from cuvil.options import Options
+from cuvil.options import EXTERNAL_FROM, Options
 from cuvil.plan.plan import Plan, make_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
@@ -25,38 +25,50 @@ from cuvil.targets.target import Target
 from cuvil.version import PRODUCER
 
 Progress = Callable[[str], None]
-WEIGHTS_SYMBOL = "cuvil.weights"
+NOTE_ENTRY = 1  # CUVIL_NOTE_ENTRY of cuvil/abi.h
+EMBED_LIMIT = 2_000_000_000  # bytes; code reaches constants by signed 32-bit distances
 
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled model in memory; weights are still a recipe (`plan.weight_chunks`)."""
+    """A compiled model in memory; weights are still a recipe (`plan.weight_chunks`).
+
+    variants: what the artefact holds, best first. weights_file: the name of the file where the
+    artefact looks for weights; None: there are none, or they are embedded.
+    """
 
     plan: Plan
     code: Code
     objects: list[bytes]
     backend: Backend
     target: Target
-    embedded: bool
+    variants: tuple[VariantSpec, ...]
+    weights_file: str | None
+
+    @property
+    def embedded(self) -> bool:
+        """Whether `write_object` puts weights into the object."""
+        return self.weights_file is None and self.plan.weights_bytes > 0
 
     def write_object(self, path: str | os.PathLike[str]) -> None:
-        """One relocatable object with everything, weights included where they are embedded."""
+        """One relocatable object with everything, weights included where they are embedded.
+
+        Weights pass through as a stream; no more than one constant is in memory at a time.
+        """
         exported = {self.code.symbol, *self.code.exported}
         merge_objects(path, self.objects, exported.__contains__)
+        with open(path, "rb") as file:
+            merged = file.read()
+        data = []
         if self.embedded:
-            with open(path, "rb") as file:
-                merged = file.read()
-            size = self.plan.weights_bytes
-            data = Data(self.weights_symbol, self.plan.weight_chunks(), size)
-            extend_object(path, merged, data=[data])
+            chunks, size = self.plan.weight_chunks(), self.plan.weights_bytes
+            data.append(Data(weights_symbol(self.plan), chunks, size))
+        notes = [Note(NOTE_ENTRY, self.code.symbol.encode() + b"\0")]
+        extend_object(path, merged, data=data, notes=notes)
 
     def write_weights(self, path: str | os.PathLike[str]) -> None:
         """The weights file that goes beside an object whose weights are not embedded."""
         write_weights(path, self.code.build_id, self.plan.weights_bytes, self.plan.weight_chunks())
-
-    @property
-    def weights_symbol(self) -> str:
-        return f"{self.plan.name}.weights"
 
 
 def compile_graph(
@@ -71,8 +83,8 @@ def compile_graph(
     """Compiles a graph for the options' target.
 
     variants: overrides the backend's choice. weights_file: the file name where weights are to be
-    found; None embeds them. library: with the C runtime and the C API of the header inside.
-    progress: told each stage as it begins. Raises cuvil.Error subclasses.
+    found; None leaves it to the options. library: with the C runtime and the C API of the header
+    inside. progress: told each stage as it begins. Raises cuvil.Error subclasses.
     """
     progress("target")
     backend, target = find(options.target, options.cpu, options.features)
@@ -81,27 +93,46 @@ def compile_graph(
     run_phases(graph, RewriteOptions(selection(options)))
     progress("plan")
     plan = make_plan(graph, identifier(options.name or graph.name))
+    weights_file = weights_file or weights_place(plan, options)
     progress("emit")
-
 
     def bits(variant: VariantSpec) -> int:
         return backend.feature_bits(variant.requires)
 
-    embedded = weights_file is None and plan.weights_bytes > 0
     code = build_code(
         plan,
         [VariantTarget(v.name, bits(v) if library else 0, v.facts) for v in chosen],
         producer=PRODUCER,
         opt=options.opt_level,
         weights_file=weights_file,
-        weights_symbol=f"{plan.name}.weights" if embedded else None,
+        weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
         feature_names=backend.feature_names(),
         detect=backend.detect if library else None,
         bitcode=_bitcode(backend, target) if library else (),
     )
     progress("compile")
     objects = workers().compile(code.units)
-    return Built(plan, code, objects, backend, target, embedded)
+    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file)
+
+
+def weights_symbol(plan: Plan) -> str:
+    """The hidden symbol of embedded weights."""
+    return f"{plan.name}.weights"
+
+
+def weights_place(plan: Plan, options: Options) -> str | None:
+    """The name of the weights file that the options ask for; None embeds the weights.
+
+    Raises OptionError when they are to be embedded but are too large for that.
+    """
+    size = plan.weights_bytes
+    if options.weights == "embed" and size > EMBED_LIMIT:
+        raise OptionError(
+            f"{plan.name} has {size} bytes of weights, at most {EMBED_LIMIT} can be embedded: "
+            "use --weights external"
+        )
+    outside = options.weights == "external" or (options.weights == "auto" and size > EXTERNAL_FROM)
+    return f"{plan.name}.weights" if outside and size else None
 
 
 def identifier(name: str) -> str:

@@ -112,6 +112,7 @@ def build_code(
             max(opt, 1),
             bitcode=tuple(bitcode),
             keep=(code.symbol, *code.exported),
+            name="model",
         )  # fmt: skip
     )
     return code
@@ -150,7 +151,8 @@ def _emit_kernels(
         code.hidden.add(symbol)
     facts = target.facts
     code.units += [
-        Unit(module_text(m), facts.triple, facts.cpu, facts.features, opt) for m in modules
+        Unit(module_text(m), facts.triple, facts.cpu, facts.features, opt, name=f"{target.name}.{i}")
+        for i, m in enumerate(modules)
     ]
     return found
 

@@ -16,7 +16,7 @@ class Unit:
 
     ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
     emit: "o" (object), "asm" or "llvm" (optimised IR). bitcode: files linked in; then everything
-    but `keep` becomes private to the unit.
+    but `keep` becomes private to the unit. name: tells the units of a model apart.
     """
 
     ir: str
@@ -27,6 +27,7 @@ class Unit:
     emit: str = "o"
     bitcode: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    name: str = ""
 
 
 @lru_cache(maxsize=1)
