@@ -13,6 +13,7 @@ from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, decl
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import host
 from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.types import DimsAttr
 
 SHAPE_MISMATCH = 4  # CUVIL_SHAPE_MISMATCH
 
@@ -183,6 +184,7 @@ def emit_main(
     function = ir.Function(module, abi.MAIN, name)
     e = ProgramEmitter(module, slots, kernels, tasks, launch, function)
     e.b = ir.IRBuilder(function.append_basic_block("entry"))
+    _register_dims(program, slots)
     launches = [op for op in program.body.walk() if isinstance(op, host.LaunchOp)]
     width = max((len(op.buffers) for op in launches), default=0)
     e.table = e.b.alloca(PTR, max(width, 1))
@@ -193,8 +195,18 @@ def emit_main(
     return function
 
 
+def _register_dims(program: host.ProgramOp, slots: SlotTable) -> None:
+    """Gives every expression of the program its slot, so that whoever binds a symbol computes all
+    that follows from it."""
+    for op in program.body.walk():
+        for attribute in op.properties.values():
+            if isinstance(attribute, DimsAttr):
+                for dim in attribute.data:
+                    slots.encode(dim)
+
+
 def _emit_launch(module: ir.Module) -> ir.Function:
-    """`launch(frame, kernel, buffers, tasks, site)`: polls, profiles, runs inline or on the pool."""
+    """`launch(frame, kernel, buffers, tasks, site)`: polls, profiles, runs inline or pooled."""
     kind = ir.FunctionType(I32, [PTR, PTR, PTR, I64, I32])
     function = ir.Function(module, kind, "cuvil.launch")
     function.linkage = "internal"
