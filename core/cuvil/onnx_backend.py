@@ -10,7 +10,7 @@ call, and again for other values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import onnx
@@ -76,14 +76,13 @@ class CuvilRep(BackendRep):
                 self._compiled.clear()
 
 
-def _no_engine(graph: Graph) -> Compiled:
-    raise UnsupportedError(f"{graph.name}: no engine is there to run it")
-
-
 class CuvilBackend(Backend):
     """Runs models with what `compile_graph` makes of a graph; on the CPU only."""
 
-    compile_graph: ClassVar[Compile] = staticmethod(_no_engine)
+    @staticmethod
+    def compile_graph(graph: Graph) -> Compiled:
+        """What runs an imported graph."""
+        raise UnsupportedError(f"{graph.name}: no engine is there to run it")
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> CuvilRep:
@@ -131,7 +130,9 @@ class CuvilBackend(Backend):
 class ReferenceBackend(CuvilBackend):
     """Runs models in the reference interpreter."""
 
-    compile_graph = staticmethod(lambda graph: lambda feeds: interpreter.run(graph, feeds))
+    @staticmethod
+    def compile_graph(graph: Graph) -> Compiled:
+        return lambda feeds: interpreter.run(graph, feeds)
 
 
 prepare = CuvilBackend.prepare

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.frontends.onnx.fold import LIMIT, fold, is_numeric
 from cuvil.ir.attrs import read_attrs, write_attrs
 from cuvil.ir.build import INLINE_LIMIT, Builder, constant_array, is_constant
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import PRIMITIVES, tensor_type
 from cuvil.ir.types import TensorType
@@ -28,9 +29,9 @@ class FoldingBuilder(Builder):
 
     def __init__(self, block: Block, pool: Pool) -> None:
         super().__init__(block, pool)
-        self._known: dict[SSAValue, Array] = {}
+        self._known: dict[Value, Array] = {}
 
-    def known(self, value: SSAValue) -> Array | None:
+    def known(self, value: Value) -> Array | None:
         """The value as a small array of numbers or Dims, or None where it is not known."""
         if value in self._known:
             return self._known[value]
@@ -40,7 +41,7 @@ class FoldingBuilder(Builder):
         assert isinstance(value.owner, Operation)
         return self._known.setdefault(value, constant_array(value.owner, self.pool))
 
-    def emit(self, name: str, operands: Sequence[SSAValue], **attrs: Any) -> Any:
+    def emit(self, name: str, operands: Sequence[Value], **attrs: Any) -> Any:
         """As `Builder.emit`; what folds gives a constant or a `cuvil.dims`."""
         known = [self.known(v) for v in operands] if name != "constant" else [None]
         found = [k for k in known if k is not None]
@@ -63,7 +64,16 @@ class FoldingBuilder(Builder):
         self._known[result] = value
         return result
 
-    def file_constant(self, key: str) -> SSAValue:
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Ops built meanwhile are appended to another block."""
+        before, self.point = self.point, Builder(block, self.pool).point
+        try:
+            yield
+        finally:
+            self.point = before
+
+    def file_constant(self, key: str) -> Value:
         """The constant `key` of the pool: inline where it is small, else a reference."""
         constant = self.pool.get(key)
         return (

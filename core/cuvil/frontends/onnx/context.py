@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import onnx_ir as ir
-from xdsl.ir import Region, SSAValue
 
 from cuvil.errors import ModelError, UnsupportedError
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.fold import is_numeric
 from cuvil.ir.dims import Dim, SymDim, known_ge
 from cuvil.ir.dtypes import from_onnx
+from cuvil.ir.names import Region, Value
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 
@@ -36,10 +36,10 @@ class NodeCx:
         self._frame = frame
         self._where = where
 
-    def known(self, value: SSAValue | None) -> np.ndarray | None:
+    def known(self, value: Value | None) -> np.ndarray | None:
         return None if value is None else self.b.known(value)
 
-    def known_ints(self, value: SSAValue, what: str) -> list[Dim]:
+    def known_ints(self, value: Value, what: str) -> list[Dim]:
         array = self.b.known(value)
         kind = tensor_type(value)
         if array is None:
@@ -48,13 +48,13 @@ class NodeCx:
             self.bad(f"{what} is {kind.dtype.name}, not an integer tensor")
         return [int(x) for x in array.ravel()] if is_numeric(array) else list(array.ravel())
 
-    def dims(self, value: SSAValue) -> tuple[Dim, ...]:
+    def dims(self, value: Value) -> tuple[Dim, ...]:
         return tensor_type(value).dims
 
-    def type(self, value: SSAValue) -> TensorType:
+    def type(self, value: Value) -> TensorType:
         return tensor_type(value)
 
-    def tensor(self, attribute: Any) -> SSAValue:
+    def tensor(self, attribute: Any) -> Value:
         return self._importer.constant(attribute, self.node.name or "")
 
     def dtype(self, code: int) -> str:
@@ -86,10 +86,9 @@ class NodeCx:
     def discard(self, region: Region) -> None:
         for block in region.blocks:
             for op in reversed(list(block.ops)):
-                op.detach()
-                op.erase(safe_erase=False)
+                block.erase_op(op, safe_erase=False)
 
-    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+    def inputs_of(self, value: Value) -> tuple[str, ...]:
         return self._importer.inputs_of(value)
 
     def fail(self, reason: str) -> NoReturn:

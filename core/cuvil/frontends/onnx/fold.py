@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 def is_numeric(array: Array) -> bool:
     """Whether an array holds numbers only, no dims."""
-    return array.dtype != object
+    return bool(array.dtype != object)
 
 
 def fold(
@@ -103,7 +103,7 @@ def _settled(array: Array, kind: DType) -> Array:
     items = [x.num if isinstance(x, Ratio) else x for x in array.ravel()]
     if any(isinstance(x, SymDim) for x in items):
         return array
-    plain = [x.num / x.den if isinstance(x, Ratio) else x for x in array.ravel()]
+    plain = [int(x.num) / x.den if isinstance(x, Ratio) else x for x in array.ravel()]
     return np.array(plain, kind.numpy).reshape(array.shape)
 
 

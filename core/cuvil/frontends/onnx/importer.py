@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx_ir as ir
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.attributes import arguments, resolved
@@ -26,6 +24,7 @@ from cuvil.frontends.onnx.shapes import Symbols
 from cuvil.frontends.onnx.weights import constant_key
 from cuvil.ir.dims import Dim, SymDim, symbol, symbols
 from cuvil.ir.graph import Graph
+from cuvil.ir.names import Block, Operation, Region, Value
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.ops.onnx.registry import OnnxOp, find
@@ -97,8 +96,7 @@ class Importer:
         self.b = FoldingBuilder(graph.block, graph.pool)
         self.on_unsupported = on_unsupported
         self._nodes_left = MAX_NODES
-        self._last_constant: Any = None
-        self._top = graph.block
+        self._constants = Block()
         self._input_symbols = set(graph.symbols())
 
     def nodes(self, frame: Frame, nodes: Iterator[ir.Node] | Sequence[ir.Node]) -> None:
@@ -125,7 +123,7 @@ class Importer:
             if k >= len(results) or results[k] is None:
                 raise UnsupportedError(f"{where}: output {k} is not supported")
             frame.values[output] = results[k]
-            if isinstance(results[k], SSAValue) and results[k].name_hint is None:
+            if isinstance(results[k], Value) and results[k].name_hint is None:
                 results[k].name_hint = output.name if output.name.isidentifier() else None
 
     def _call(
@@ -142,7 +140,7 @@ class Importer:
             if results[0] is not NotImplemented:
                 return results
         if function is None:
-            types = [tensor_type(v) if isinstance(v, SSAValue) else None for v in inputs]
+            types = [tensor_type(v) if isinstance(v, Value) else None for v in inputs]
             with self._errors(where):
                 function = schema_function(node, attrs, types, frame.opset(domain))
         if function is None:
@@ -212,9 +210,9 @@ class Importer:
     ) -> tuple[Region, tuple[TensorType, ...]]:
         """A region whose arguments have `types` and that yields what `build(*args)` gives."""
         block = Block(arg_types=list(types))
-        with self._inside(block):
+        with self.b.inside(block):
             results = build(*block.args)
-            if not all(isinstance(v, SSAValue) for v in results):
+            if not all(isinstance(v, Value) for v in results):
                 raise UnsupportedError(f"{where}: a subgraph that gives sequences is not supported")
             self.b.yield_(*results)
         return Region(block), tuple(tensor_type(v) for v in results)
@@ -230,21 +228,23 @@ class Importer:
             return frame.values.setdefault(value, self.constant(value.const_value))
         raise ModelError(f"{where}: value {value.name!r} is not defined before its use")
 
-    def constant(self, tensor: ir.TensorProtocol, node: str = "") -> SSAValue:
+    def constant(self, tensor: ir.TensorProtocol, node: str = "") -> Value:
         """A constant of the file, at the top of the graph, where every region sees it."""
         key = constant_key(self.opened, tensor, self.graph.pool, node)
-        before = self.b.point
-        last = self._last_constant
-        self.b.point = InsertPoint.after(last) if last else InsertPoint.at_start(self._top)
-        try:
-            with self.b.at(tensor.name or node or "constant"):
-                result: SSAValue = self.b.file_constant(key)
-        finally:
-            self.b.point = before
-        self._last_constant = result.owner
-        return result
+        with self.b.inside(self._constants), self.b.at(tensor.name or node or "constant"):
+            return self.b.file_constant(key)
 
-    def data_dependent(self, where: str, what: str, value: SSAValue) -> UnsupportedError:
+    def place_constants(self) -> None:
+        """Puts the file's constants before everything else, once all nodes are imported."""
+        first = self.graph.block.first_op
+        for op in list(self._constants.ops):
+            op.detach()  # type: ignore[no-untyped-call]
+            if first is None:
+                self.graph.block.add_op(op)
+            else:
+                self.graph.block.insert_op_before(op, first)
+
+    def data_dependent(self, where: str, what: str, value: Value) -> UnsupportedError:
         """The error for a value that must be known at compile time and is not.
 
         Its `inputs` are the graph's inputs that the value depends on: `import_model(values=...)`
@@ -259,10 +259,10 @@ class Importer:
         error.inputs = inputs
         return error
 
-    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+    def inputs_of(self, value: Value) -> tuple[str, ...]:
         """Names of the graph's inputs (or "" for a region's) whose elements decide a value."""
         names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
-        seen: dict[SSAValue, None] = {}
+        seen: dict[Value, None] = {}
         pending = [value]
         while pending:
             current = pending.pop()
@@ -296,15 +296,6 @@ class Importer:
     def _check_depth(self, frame: Frame, where: str) -> None:
         if len(frame.path) > MAX_DEPTH:
             raise ModelError(f"{where}: functions or subgraphs nested deeper than {MAX_DEPTH}")
-
-    @contextmanager
-    def _inside(self, block: Block) -> Iterator[None]:
-        before = self.b.point
-        self.b.point = InsertPoint.at_end(block)
-        try:
-            yield
-        finally:
-            self.b.point = before
 
     @contextmanager
     def _errors(self, where: str) -> Iterator[None]:

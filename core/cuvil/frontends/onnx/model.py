@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from xdsl.ir import Block, Operation, SSAValue
 
 from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import input_types
 from cuvil.ir.graph import Graph, finish_graph, new_graph
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import Primitive
 
@@ -69,6 +69,7 @@ def import_opened(
         outputs = _outputs(importer, frame, model.graph)
     except RecursionError as error:
         raise ModelError(f"{opened.name}: nested too deeply") from error
+    importer.place_constants()
     finish_graph(graph, outputs)
     drop_dead(graph.block)
     return graph
@@ -97,14 +98,14 @@ def _root(error: BaseException) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, SSAValue]:
-    outputs: dict[str, SSAValue] = {}
+def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, Value]:
+    outputs: dict[str, Value] = {}
     for value in graph.outputs:
         where = f"{importer.opened.name}: output {value.name!r}"
         if value.name in outputs:
             raise ModelError(f"{where} is there twice")
         found: Any = importer.value(frame, value, where)
-        if isinstance(found, SSAValue):
+        if isinstance(found, Value):
             outputs[str(value.name)] = found
         elif importer.on_unsupported is None:
             raise UnsupportedError(f"{where} is not a tensor")
@@ -121,8 +122,7 @@ def drop_dead(block: Block) -> None:
     for op in reversed(list(block.ops)):
         record = getattr(op, "record", None)
         if isinstance(record, Primitive) and record.pure and not any(r.uses for r in op.results):
-            op.detach()
-            op.erase()
+            block.erase_op(op)
         else:
             _inner(op)
 

@@ -27,7 +27,8 @@ def attention(
     scale: float | None = None,
     softcap: float = 0.0,
     softmax_precision: int | None = None,
-    window_size: int | None = None,
+    left_window_size: int = -1,
+    right_window_size: int = -1,
 ) -> Value | tuple[Value, ...]:
     """The common form as one primitive; everything else by ONNX's own function body.
 
@@ -35,9 +36,9 @@ def attention(
     without a past.
     """
     boolean = mask is not None and cx.type(mask).dtype.name == "bool"
-    other = softcap or lengths is not None or window_size is not None or any(cx.outputs[3:])
-    half = cx.type(q).dtype.name in ("f16", "bf16")
-    if other or boolean or half or (is_causal and past_k is not None):
+    other = softcap or lengths is not None or any(cx.outputs[3:])
+    other = other or max(left_window_size, right_window_size) >= 0
+    if other or boolean or (is_causal and past_k is not None):
         return NotImplemented
     flat = cx.type(q).rank == 3
     if flat:

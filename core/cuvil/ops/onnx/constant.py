@@ -82,7 +82,7 @@ def _range_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
         cx.bad("delta is 0")
     bounds = (first, end, step)
     if not any(isinstance(v, SymDim) for v in bounds):
-        return max(int(np.ceil((end - first) / step)), 0)  # type: ignore[operator]
+        return max(int(np.ceil((end - first) / step)), 0)
     if isinstance(step, SymDim) or any(isinstance(v, float) and v % 1 for v in bounds):
         cx.fail("the number of steps is not an expression of whole numbers")
     first, end, step = (int(v) if isinstance(v, float) else v for v in bounds)
@@ -155,9 +155,11 @@ def dropout_inputs(
     """As before, unless training_mode is set: that drops elements at random."""
     if training is not None:
         known, chance = cx.known(training), cx.known(ratio)
+        if ratio is not None and chance is None:
+            cx.known_ints(cx.b.cast(ratio, to="i64"), "the ratio")
         off = known is not None and not known.any()
         kept = chance is not None and not chance.any()
         if not off and not kept:
-            cx.known_ints(training, "training_mode")
+            cx.known_ints(cx.b.cast(training, to="i64"), "training_mode")
             cx.fail("training mode is not supported: Cuvil compiles inference")
     return dropout(cx, x)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from xdsl.ir import Region, SSAValue
 
 from cuvil.ir.build import Builder
 from cuvil.ir.dims import Dim, SymDim
+from cuvil.ir.names import Region
+from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType
 
 __all__ = ["Cx", "Value"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 from cuvil.ir.dims import Dim, known_equal
+from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.control import loop_types
 from cuvil.ops.onnx.context import Cx, Value
@@ -108,8 +107,8 @@ def scan(
     scanned = values[len(states) :]
     if not scanned or num_scan_inputs > len(values):
         cx.bad(f"{num_scan_inputs} scan inputs of {len(values)}")
-    axes = scan_input_axes or (0,) * len(scanned)
-    axes = [axis_in(cx, a, cx.type(v).rank) for a, v in zip(axes, scanned, strict=True)]
+    given = scan_input_axes or (0,) * len(scanned)
+    axes = [axis_in(cx, a, cx.type(v).rank) for a, v in zip(given, scanned, strict=True)]
     results = _scanned(cx, body, states, scanned, axes, scan_input_directions)
     stacked = results[len(states) :]
     ends = scan_output_axes or (0,) * len(stacked)

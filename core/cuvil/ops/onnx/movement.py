@@ -151,7 +151,8 @@ def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Va
         isinstance(total, int) and total != dims[at] and isinstance(dims[at], int)
     ):
         cx.bad(f"axis {at} of {dims[at]} does not split into {', '.join(map(str, sizes))}")
-    parts, first = [], 0
+    parts: list[Value] = []
+    first: Dim = 0
     for size in sizes:
         begin: list[Dim] = [first if k == at else 0 for k in range(len(dims))]
         out = [size if k == at else d for k, d in enumerate(dims)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
 from cuvil.ir.dims import Dim
+from cuvil.ir.names import Value as SSAValue
 from cuvil.ops.control import loop_types
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.control import flipped, step_of
