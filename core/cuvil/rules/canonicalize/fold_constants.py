@@ -48,7 +48,7 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     nbytes = out.size * out.dtype.size
     if nbytes > max(_FREE_BYTES, 2 * sum(s.nbytes for s in sources if s)):
         return None
-    if not sources or any(s is None for s in sources):
+    if any(s is None for s in sources):
         return None
     recipe = b.pool.add_recipe(
         f"cuvil.{record.name}",

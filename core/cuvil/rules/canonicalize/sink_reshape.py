@@ -9,7 +9,9 @@ from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.axes import Group, reshape_groups
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
-from cuvil.rewrite.values import dims_of, has_tag, is_constant, owner, size_of
+from cuvil.rewrite.values import dims_of, has_tag, is_constant, owner, size_of, users
+
+_FUSING = ("pointwise", "anchor", "contraction", "window", "view", "reduction")
 
 
 @rule(
@@ -34,6 +36,13 @@ from cuvil.rewrite.values import dims_of, has_tag, is_constant, owner, size_of
             x="[3, 2] f32",
         ),
         case(lambda b, x, y: b.add(b.reshape(b.exp(x), dims=(2, 1)), y), x="[2] f32", y="[2] f32"),
+        case(  # the exponentials are stored in any case
+            lambda b, x: (
+                b.neg(v := b.reshape(b.exp(x), dims=(2, 3))),
+                b.reduce(v, kind="max", axes=(1,), keepdims=True),
+            ),
+            x="[6] f32",
+        ),
     ],
 )  # fmt: skip
 def sink_reshape(b: Rewriter, op: Operation) -> Value | None:
@@ -58,7 +67,9 @@ def _sinks(b: Rewriter, view: Operation | None, dims: Sequence[Dim]) -> bool:
     if view is None or b.producer(view.results[0], "reshape") is None:
         return False
     maker = owner(view.operands[0])
-    fuses = any(has_tag(maker, t) for t in ("pointwise", "anchor", "contraction", "window", "view"))
+    fuses = any(has_tag(maker, tag) for tag in _FUSING) and all(
+        has_tag(user, "pointwise") for user in users(view.results[0])
+    )
     return fuses and dims_of(view.results[0]) == tuple(dims)
 
 
