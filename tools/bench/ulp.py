@@ -69,7 +69,9 @@ def measure(row: Scalar, functions: ArrayFunctions, request: Request, step: int)
             near = np.abs(operands[0]) <= _TURNS
             operands = (np.where(near, operands[0], np.inf).astype(operands[0].dtype),)
         value = functions(request, *operands)
-        slack = row.slack * np.finfo(value.dtype).eps * np.maximum(1.0, np.abs(operands[0]))
+        info = np.finfo(value.dtype)
+        unit = row.slack * float(info.eps) + float(info.smallest_subnormal) * bool(row.expansion)
+        slack = unit * np.maximum(1.0, np.abs(operands[0]))
         error = ulp_errors(value, _exact(row, request.dtype, operands), slack)
         i = int(np.argmax(error))
         if error[i] > worst:
