@@ -193,6 +193,8 @@ def _for(e: KernelEmitter, op: Operation) -> None:
         if phi is not iv:
             phi.add_incoming(start, before)
     yielded = e.emit_block(block)
+    if op.kind.data == "reduce":
+        _reassociate(phis, yielded)
     step = b.add(iv, i64(op.step.value.data), flags=("nsw",))
     branch = b.cbranch(b.icmp_signed("<", step, hi), loop, after)
     last = b.block
@@ -206,6 +208,14 @@ def _for(e: KernelEmitter, op: Operation) -> None:
         merged.add_incoming(start, before)
         merged.add_incoming(value, last)
         e.values[result] = merged
+
+
+def _reassociate(phis: Sequence[ir.Value], yielded: Sequence[ir.Value]) -> None:
+    """Lets LLVM add up (or multiply) carried floats in any order, which it needs to vectorise."""
+    for phi, value in zip(phis, yielded, strict=True):
+        adds = isinstance(value, ir.Instruction) and value.opname in ("fadd", "fmul")
+        if adds and phi in value.operands:
+            value.flags = [*value.flags, "reassoc"]
 
 
 def _if(e: KernelEmitter, op: Operation) -> None:

@@ -66,11 +66,9 @@ def _sign(m: MathBuilder, x: ir.Value) -> ir.Value:
 @emitter("min", "max", kinds=_NUMBERS)
 def _extremum(m: MathBuilder, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """A NaN operand is the result."""
-    if isinstance(a, ir.Constant):
-        a, b = b, a  # the NaN check below is on the second operand, and folds for a constant
-    relation = "lt" if name == "min" else "gt"
-    chosen = m.select(m.compare(relation, b, a), b, a)
-    return m.select(m.is_nan(b), b, chosen) if m.is_float else chosen
+    if m.is_float:
+        return m.extremum(f"{name}imum", a, b)
+    return m.select(m.compare("lt" if name == "min" else "gt", b, a), b, a)
 
 
 @emitter("floor", "ceil", "round", "trunc")

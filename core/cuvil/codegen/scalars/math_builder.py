@@ -185,9 +185,16 @@ class MathBuilder:
     def shl(self, a: ir.Value, amount: int) -> ir.Value:
         return self.b.shl(a, self.bits_value(amount))
 
-    def intrinsic(self, name: str, *args: Operand) -> ir.Value:
+    def intrinsic(self, name: str, *args: Operand, flags: tuple[str, ...] = ()) -> ir.Value:
         """llvm.NAME on the element type; only names that lower to instructions."""
         function = declare(
             self.b.module, f"llvm.{name}.{mangled(self.type)}", self.type, [self.type] * len(args)
         )
-        return self.b.call(function, [self.value(a) for a in args])
+        return self.b.call(function, [self.value(a) for a in args], fastmath=flags)
+
+    def extremum(self, name: str, a: Operand, b: Operand) -> ir.Value:
+        """llvm.minimum or llvm.maximum: NaN for a NaN, either zero for two zeros.
+
+        LLVM vectorises reductions by these, not by comparisons and selects.
+        """
+        return self.intrinsic(name, a, b, flags=("nsz",))
