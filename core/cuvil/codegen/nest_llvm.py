@@ -284,7 +284,7 @@ def emit_kernel(
     outer = ir.Function(module, KERNEL_TYPE, name)
     for function in (body, outer):
         set_target(function, facts)
-    for arg in body.args[4:]:
+    for arg in (body.args[0], *body.args[3:]):  # dims are only read, scratch is private
         arg.add_attribute("noalias")
     scratch = _emit_tasks(module, kernel, facts, slots, body)
     _emit_entry(outer, body, len(buffers))
