@@ -103,8 +103,12 @@ def _settled(array: Array, kind: DType) -> Array:
     items = [x.num if isinstance(x, Ratio) else x for x in array.ravel()]
     if any(isinstance(x, SymDim) for x in items):
         return array
-    plain = [int(x.num) / x.den if isinstance(x, Ratio) else x for x in array.ravel()]
+    plain = [_number(x) for x in array.ravel()]
     return np.array(plain, kind.numpy).reshape(array.shape)
+
+
+def _number(item: Any) -> Any:
+    return item.num / item.den if isinstance(item, Ratio) else item
 
 
 def _at_least_zero(dim: Dim) -> bool:
