@@ -1,11 +1,16 @@
-"""Checks a primitive's nest lowering against its numpy meaning, without compiling anything."""
+"""Checks a primitive's nest lowering against its numpy meaning, without compiling anything.
+
+With CUVIL_OPS=native in the environment the kernels are compiled and run instead.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from native_run import run_native
 
 import cuvil.ops  # registers the primitives
 from cuvil.ir.build import Builder
@@ -17,9 +22,10 @@ from cuvil.ir.record import PRIMITIVES, tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.ops.interpreter import evaluate_op
 from cuvil.ops.lower_one import lower_op
-from cuvil.ops.nest_interpreter import run_kernel
+from cuvil.ops.nest_interpreter import run_kernel as interpret
 
 Array = np.ndarray[Any, Any]
+run_kernel = run_native if os.environ.get("CUVIL_OPS") == "native" else interpret
 
 
 def rand(*shape: int, dtype: str = "f4", seed: int = 0) -> Array:

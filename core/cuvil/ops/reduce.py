@@ -196,35 +196,33 @@ def _arg_reduce(x: Sequence[Any], a: Attrs) -> list[Any]:
 
 
 def _arg_element(cx: ElementCx, index: Sequence[Index]) -> Value:
+    """The extremum first, then the position where it stands: either walk vectorises."""
     b, a, (source,) = cx.b, cx.attrs, cx.operand_types
-    dtype = source.dtype
-    worst = lowest(dtype) if a.kind == "max" else highest(dtype)
-    start = [b.const(worst, dtype.name), b.const(0, "i64")]
+    dtype, extent = source.dtype, source.dims[a.axis]
     at = [i for k, i in enumerate(index) if not (a.keepdims and k == a.axis)]
 
-    def step(inner: tuple[Index, ...], best: Value, where: Value) -> Sequence[Value]:
-        value = cx.operand(0, [*at[: a.axis], *inner, *at[a.axis :]])
-        better = _better(cx, value, best)
-        position = b.from_index(inner[0], "i64")
-        return [
-            b.scalar("select", better, value, best, result=dtype.name),
-            b.scalar("select", better, position, where, result="i64"),
-        ]
+    def element(inner: tuple[Index, ...]) -> Value:
+        return cx.operand(0, [*at[: a.axis], *inner, *at[a.axis :]])
 
-    return loops(b, [source.dims[a.axis]], start, step, kind="")[1]
+    worst = b.const(lowest(dtype) if a.kind == "max" else highest(dtype), dtype.name)
+    (best,) = loops(b, [extent], [worst], lambda i, v: [b.scalar(a.kind, v, element(i))])
+    nowhere = b.from_index(0 if a.last else b.dim(extent), "i64")
+
+    def step(inner: tuple[Index, ...], where: Value) -> Sequence[Value]:
+        found = _is_best(cx, element(inner), best)
+        here = b.from_index(inner[0], "i64")
+        place = b.scalar("select", found, here, nowhere, result="i64")
+        return [b.scalar("max" if a.last else "min", where, place)]
+
+    return loops(b, [extent], [nowhere], step)[0]
 
 
-def _better(cx: ElementCx, value: Value, best: Value) -> Value:
-    """Whether `value` replaces `best`: NaN beats numbers; ties go to the first, or to the last."""
-    b, a = cx.b, cx.attrs
-    fn = ("g" if a.kind == "max" else "l") + ("e" if a.last else "t")
-    better = b.scalar(fn, value, best, result="bool")
+def _is_best(cx: ElementCx, value: Value, best: Value) -> Value:
+    """Whether an element is the extremum; where there are NaNs, they are."""
+    found = cx.b.scalar("eq", value, best, result="bool")
     if not element_dtype(value).is_float:
-        return better
-    new, old = (b.scalar("isnan", v, result="bool") for v in (value, best))
-    if a.last:
-        return b.scalar("or", new, better)
-    return b.scalar("or", better, b.scalar("and", new, b.scalar("not", old)))
+        return found
+    return cx.b.scalar("or", found, cx.b.scalar("isnan", value, result="bool"))
 
 
 ARG_REDUCE = Primitive(
