@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx_models import run_node
 
-S, B, I, H = 4, 2, 3, 2
+S, B, N, H = 4, 2, 3, 2
 
 
 def sigmoid(x):
@@ -48,7 +48,7 @@ def over_time(step, lengths, backwards, state):
 
 
 def parameters(gates, directions, rng):
-    shapes = [(directions, gates * H, I), (directions, gates * H, H), (directions, 2 * gates * H)]
+    shapes = [(directions, gates * H, N), (directions, gates * H, H), (directions, 2 * gates * H)]
     return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
@@ -58,7 +58,7 @@ def parameters(gates, directions, rng):
 def test_gru(direction, before_reset, layout):
     rng = np.random.default_rng(0)
     ways = {"forward": [0], "reverse": [1], "bidirectional": [0, 1]}[direction]
-    x, lengths = rng.standard_normal((S, B, I)).astype(np.float32), np.array([2, 4], np.int32)
+    x, lengths = rng.standard_normal((S, B, N)).astype(np.float32), np.array([2, 4], np.int32)
     w, r, b = parameters(3, len(ways), rng)
     h0 = rng.standard_normal((len(ways), B, H)).astype(np.float32)
     expected = [
@@ -84,7 +84,7 @@ def test_gru(direction, before_reset, layout):
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_lstm_with_peepholes_and_clip(direction):
     rng = np.random.default_rng(1)
-    x, lengths = rng.standard_normal((S, B, I)).astype(np.float32), np.array([4, 3], np.int32)
+    x, lengths = rng.standard_normal((S, B, N)).astype(np.float32), np.array([4, 3], np.int32)
     w, r, b = parameters(4, 1, rng)
     p = rng.standard_normal((1, 3 * H)).astype(np.float32)
     h0, c0 = rng.standard_normal((2, 1, B, H)).astype(np.float32)
@@ -102,7 +102,7 @@ def test_lstm_with_peepholes_and_clip(direction):
 
 def test_one_step_has_no_loop_and_outputs_may_be_left_out():
     rng = np.random.default_rng(2)
-    x = rng.standard_normal((1, B, I)).astype(np.float32)
+    x = rng.standard_normal((1, B, N)).astype(np.float32)
     w, r, b = parameters(1, 1, rng)
     y = run_node("RNN", [x, w, r, b], hidden_size=H)
     expected = np.tanh(x[0] @ w[0].T + b[0].reshape(2, H).sum(0))

@@ -1,1 +1,0 @@
-"""ONNX's own test suite against Cuvil, with a list of what is not supported."""
