@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pybind11.setup_helpers import Pybind11Extension, build_ext
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 RUNTIME = Path("..")
 NOT_BUILT = ("unity.c", "platform_none.c")
@@ -46,4 +47,19 @@ class BuildWithRuntime(build_ext):
         super().run()
 
 
-setup(ext_modules=[binding], libraries=[runtime], cmdclass={"build_ext": BuildWithRuntime})
+class CopyHeaders(build_py):
+    """Adds the C headers, which compiled models are called with, to the package."""
+
+    def run(self) -> None:
+        super().run()
+        target = Path(self.build_lib, "cuvil_runtime", "include", "cuvil")
+        self.mkpath(str(target))
+        for header in sorted((RUNTIME / "include" / "cuvil").glob("*.h")):
+            self.copy_file(str(header), str(target / header.name))
+
+
+setup(
+    ext_modules=[binding],
+    libraries=[runtime],
+    cmdclass={"build_ext": BuildWithRuntime, "build_py": CopyHeaders},
+)

@@ -37,7 +37,10 @@ static cuvil_status use_pool(cuvil_model *model, const cuvil_options *options,
 static cuvil_status fill(cuvil_model *model, const cuvil_options *options,
                          const cuvil_report *report) {
   const cuvil_artefact *a = model->artefact;
-  cuvil_status status = cuvil_choose_variant(a, options->variant, report, &model->variant);
+  const char *variant = options->variant;
+  if (!variant) variant = cuvil_platform_environment("CUVIL_VARIANT");
+  if (variant && !variant[0]) variant = NULL;
+  cuvil_status status = cuvil_choose_variant(a, variant, report, &model->variant);
   if (!status) status = cuvil_weights_open(a, options, report, &model->weights);
   if (!status) status = use_pool(model, options, report);
   if (status) return status;

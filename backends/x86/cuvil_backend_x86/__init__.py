@@ -44,4 +44,8 @@ BACKEND = Backend(
     bitcode=bitcode,
     detect="cuvil_x86_features",
     linker_emulation=dict.fromkeys(LLVM_TRIPLES, "elf_x86_64"),
+    libraries={
+        "x86_64-linux-gnu": ("libc.so.6", "libpthread.so.0"),
+        "x86_64-linux-musl": ("libc.so",),
+    },
 )

@@ -1,1 +1,1 @@
-"""Ahead of time: a folder with library, header, weights, manifest and build files for C programs."""
+"""Ahead of time: a folder with library, header, weights, manifest and build files for C."""

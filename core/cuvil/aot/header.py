@@ -13,43 +13,113 @@ C_TYPES = {
     "f16": "uint16_t", "bf16": "uint16_t", "f32": "float", "f64": "double",
 }  # fmt: skip
 
-_FULL = """\
-/* ---- the full use: one model, any number of contexts ----
- * A model is immutable (weights, code) and shared by threads; a context is what one run needs.
- * Every function returns CUVIL_OK (0) or the reason; see cuvil/cuvil.h for each. */
-cuvil_status {name}_open(const cuvil_options *options, cuvil_model **model);
-cuvil_status {name}_context_size(const cuvil_model *model, const int64_t *symbols, size_t *bytes);
-cuvil_status {name}_context_init(const cuvil_model *model, void *memory, size_t bytes,
-                                 cuvil_context **context);
-cuvil_status {name}_context_create(const cuvil_model *model, cuvil_context **context);
-size_t {name}_context_needed(const cuvil_context *context);
-cuvil_status {name}_shapes(const cuvil_model *model, cuvil_context *context,
-                           const cuvil_value *inputs, cuvil_value *outputs);
-cuvil_status {name}_run(const cuvil_model *model, cuvil_context *context,
-                        const cuvil_value *inputs, cuvil_value *outputs);
-void {name}_context_cancel(cuvil_context *context);
-const char *{name}_context_message(const cuvil_context *context);
-void {name}_context_destroy(cuvil_context *context);
-void {name}_close(cuvil_model *model);
+_HEADER = """\
+/* {name}: a compiled model. Tensors are dense, row-major.
+{shapes}
+ */
+#ifndef {guard}_H
+#define {guard}_H
+
+#include "include/cuvil/cuvil.h"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Bytes of intermediate values per run; -1: they depend on the extents given at run time. */
+#define {guard}_ARENA_BYTES {arena}
+#define {guard}_WEIGHTS_BYTES {weights}
+
+/* ---- the simplest use: one call, from any thread ----
+ * Opens the model at the first call and keeps it. Outputs must be large enough. Returns 0 or a
+ * cuvil_status, which {name}_status_text explains. */
+int32_t {name}_inference(
+    {parameters});
+
+/* ---- the full use: one model, a context for each thread ----
+ *
+ *   {name}_model *model;
+ *   {name}_context *context;
+ *   if ({name}_open(NULL, &model) != CUVIL_OK) return 1;
+ *   if ({name}_context_create(model, &context) != CUVIL_OK) return 1;
+ *   cuvil_value inputs[{inputs}], outputs[{outputs}];
+ *   ... cuvil_tensor(...) makes an input, cuvil_output(...) the place of an output ...
+ *   if ({name}_run(model, context, inputs, outputs) != CUVIL_OK)
+ *     puts({name}_context_message(context));
+ *   {name}_context_destroy(context);
+ *   {name}_close(model);
+ *
+ * A model is immutable (weights, code) and shared by threads; a context holds what one run needs.
+ * Nothing allocates after a context is made, unless a created context has to grow. Each function
+ * is the one of cuvil/cuvil.h whose name begins with cuvil_ (or cuvil_model_) instead. */
+typedef cuvil_model {name}_model;
+typedef cuvil_context {name}_context;
+
+{dims}
+
+cuvil_status {name}_open(const cuvil_options *options, {name}_model **model);
+void {name}_close({name}_model *model);
+const char *{name}_variant(const {name}_model *model);
+int32_t {name}_threads(const {name}_model *model);
+
+/* dims: the largest to come; NULL: their upper bounds. */
+cuvil_status {name}_context_size(const {name}_model *model, const {name}_dims *dims,
+    size_t *bytes);
+cuvil_status {name}_context_init(const {name}_model *model, void *memory, size_t bytes,
+    {name}_context **context);
+cuvil_status {name}_context_create(const {name}_model *model, {name}_context **context);
+void {name}_context_destroy({name}_context *context);
+size_t {name}_context_needed(const {name}_context *context);
+const char *{name}_context_message(const {name}_context *context);
+void {name}_context_cancel({name}_context *context);
+void {name}_context_uncancel({name}_context *context);
+void {name}_context_set_time_limit({name}_context *context, int64_t nanoseconds);
+void {name}_context_set_profile({name}_context *context, cuvil_profile *profile);
+
+/* Shapes and sizes of the outputs for these inputs, without running. */
+cuvil_status {name}_shapes(const {name}_model *model, {name}_context *context,
+    const cuvil_value *inputs, cuvil_value *outputs);
+cuvil_status {name}_run(const {name}_model *model, {name}_context *context,
+    const cuvil_value *inputs, cuvil_value *outputs);
 const char *{name}_status_text(cuvil_status status);
+
+/* A thread pool that models share when each gets it in cuvil_options::pool. */
+cuvil_status {name}_pool_create(int32_t threads, const cuvil_pool **pool);
+void {name}_pool_release(const cuvil_pool *pool);
+
+extern const cuvil_artefact {name}_artefact;
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
 """
 
-
-def c_name(text: str, taken: set[str]) -> str:
-    """A C identifier for a tensor or symbol, different from those taken."""
-    word = "".join(c if c.isalnum() and c.isascii() else "_" for c in text).strip("_") or "x"
-    word = f"_{word}" if word[0].isdigit() or word in _KEYWORDS else word
-    while word in taken:
-        word += "_"
-    taken.add(word)
-    return word
-
-
-_KEYWORDS = set(
-    "auto break case char const continue default do double else enum extern float for goto if inline "
-    "int long register restrict return short signed sizeof static struct switch typedef union "
-    "unsigned void volatile while class new delete this template operator private public".split()
+_KEYWORDS = (
+    "alignas alignof asm auto bool break case catch char class const const_cast constexpr continue "
+    "decltype default delete do double dynamic_cast else enum explicit export extern false float "
+    "for friend goto if inline int long mutable namespace new noexcept nullptr operator private "
+    "protected public register reinterpret_cast restrict return short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local throw true try typedef "
+    "typeid typename union unsigned using virtual void volatile wchar_t while"
 )
+
+
+def header(plan: Plan, arena_bytes: Dim) -> str:
+    """The text of the header."""
+    ports = [("input", p) for p in plan.inputs] + [("output", p) for p in plan.outputs]
+    lines = [f" * {kind} {_comment(p.name)}: {_type(p)} {_shape(p.type.dims)}" for kind, p in ports]
+    return _HEADER.format(
+        name=plan.name,
+        guard=plan.name.upper(),
+        shapes="\n".join(lines),
+        arena=arena_bytes if isinstance(arena_bytes, int) else -1,
+        weights=plan.weights_bytes,
+        parameters=",\n    ".join(parameters(plan)) or "void",
+        inputs=max(1, len(plan.inputs)),
+        outputs=max(1, len(plan.outputs)),
+        dims=_dims_struct(plan),
+    )
 
 
 def parameters(plan: Plan) -> list[str]:
@@ -61,48 +131,35 @@ def parameters(plan: Plan) -> list[str]:
     return words
 
 
+def c_name(text: str, taken: set[str]) -> str:
+    """A C and C++ identifier for a tensor or symbol, different from those taken."""
+    word = "".join(c if c.isalnum() and c.isascii() else "_" for c in text).strip("_") or "x"
+    word = f"x_{word}" if word[0].isdigit() or word in _KEYWORDS.split() else word
+    while word in taken:
+        word += "_"
+    taken.add(word)
+    return word
+
+
+def _dims_struct(plan: Plan) -> str:
+    """The struct of the symbolic extents, in the order of the artefact's symbols."""
+    if not plan.symbols:
+        fields, comment = "char none;", "The model has no symbolic extents: pass NULL."
+    else:
+        taken: set[str] = set()
+        fields = " ".join(f"int64_t {c_name(s, taken)};" for s in plan.symbols)
+        comment = "The symbolic extents of the inputs."
+    return f"/* {comment} */\ntypedef struct {plan.name}_dims {{ {fields} }} {plan.name}_dims;"
+
+
 def _type(port: Port) -> str:
     return C_TYPES[port.type.dtype.name]
 
 
 def _shape(dims: Sequence[Dim]) -> str:
-    return f"[{', '.join(map(str, dims))}]"
+    return _comment(f"[{', '.join(map(str, dims))}]")
 
 
-def header(plan: Plan, arena_bytes: Dim) -> str:
-    """The text of the header."""
-    guard = f"{plan.name.upper()}_H"
-    lines = [f" * {kind} {p.name}: {p.type.dtype.name} {_shape(p.type.dims)}"
-             for kind, ports in (("input", plan.inputs), ("output", plan.outputs))
-             for p in ports]  # fmt: skip
-    arguments = ",\n    ".join(parameters(plan))
-    arena = arena_bytes if isinstance(arena_bytes, int) else -1
-    return f"""\
-/* {plan.name}: a compiled model. Tensors are dense, row-major.
-{chr(10).join(lines)}
- */
-#ifndef {guard}
-#define {guard}
-
-#include "cuvil/cuvil.h"
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-/* Bytes of intermediate values per run; -1: they depend on the extents given at run time. */
-#define {plan.name.upper()}_ARENA_BYTES {arena}
-#define {plan.name.upper()}_WEIGHTS_BYTES {plan.weights_bytes}
-
-/* ---- the simplest use: one call, from any thread; 0 or a cuvil_status ---- */
-int32_t {plan.name}_inference(
-    {arguments});
-
-{_FULL.format(name=plan.name)}
-extern const cuvil_artefact {plan.name}_artefact;
-
-#ifdef __cplusplus
-}}
-#endif
-#endif
-"""
+def _comment(text: str) -> str:
+    """Text that cannot end the comment that it stands in."""
+    return text.replace("*/", "* /").replace("\n", " ")

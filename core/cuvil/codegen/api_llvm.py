@@ -6,48 +6,62 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from cuvil.codegen.llvm_util import I32, I64, PTR, VOID
+from cuvil.codegen.llvm_util import I32, I64, PTR
 from cuvil.plan.plan import Plan
 
 SIMPLE = ir.ArrayType(PTR, 9)  # cuvil_simple of cuvil/simple.h
 
-# Suffix of the exported function -> the runtime's, its result, its parameters.
-FORWARDED: dict[str, tuple[str, ir.Type, list[ir.Type]]] = {
-    "close": ("cuvil_model_close", VOID, [PTR]),
-    "context_size": ("cuvil_context_size", I32, [PTR, PTR, PTR]),
-    "context_init": ("cuvil_context_init", I32, [PTR, PTR, I64, PTR]),
-    "context_create": ("cuvil_context_create", I32, [PTR, PTR]),
-    "context_destroy": ("cuvil_context_destroy", VOID, [PTR]),
-    "context_needed": ("cuvil_context_needed", I64, [PTR]),
-    "context_message": ("cuvil_context_message", PTR, [PTR]),
-    "context_cancel": ("cuvil_context_cancel", VOID, [PTR]),
-    "run": ("cuvil_run", I32, [PTR, PTR, PTR, PTR]),
-    "shapes": ("cuvil_shapes", I32, [PTR, PTR, PTR, PTR]),
-    "status_text": ("cuvil_status_text", PTR, [I32]),
+# Suffix of the exported function -> the runtime's function, which is exported under that name.
+RENAMED: dict[str, str] = {
+    "close": "cuvil_model_close",
+    "variant": "cuvil_model_variant",
+    "threads": "cuvil_model_threads",
+    "context_size": "cuvil_context_size",
+    "context_init": "cuvil_context_init",
+    "context_create": "cuvil_context_create",
+    "context_destroy": "cuvil_context_destroy",
+    "context_needed": "cuvil_context_needed",
+    "context_message": "cuvil_context_message",
+    "context_cancel": "cuvil_context_cancel",
+    "context_uncancel": "cuvil_context_uncancel",
+    "context_set_time_limit": "cuvil_context_set_time_limit",
+    "context_set_profile": "cuvil_context_set_profile",
+    "shapes": "cuvil_shapes",
+    "run": "cuvil_run",
+    "status_text": "cuvil_status_text",
+    "pool_create": "cuvil_pool_create",
+    "pool_release": "cuvil_pool_release",
 }
+
+
+def renamed(name: str) -> tuple[tuple[str, str], ...]:
+    """(the runtime's function, what a library of model `name` exports it as)."""
+    return tuple((target, f"{name}_{suffix}") for suffix, target in RENAMED.items())
 
 
 def emit_api(
     module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan
 ) -> tuple[str, ...]:
-    """Adds the functions that `<name>.h` declares; returns their names."""
-    made = [_emit_open(module, name, artefact)]
-    for suffix, (target, result, parameters) in FORWARDED.items():
-        made.append(_emit_forward(module, f"{name}_{suffix}", target, result, parameters))
-    made.append(_emit_inference(module, name, artefact, plan))
-    return tuple(made)
+    """Adds the functions of `<name>.h` that know the model; returns their names."""
+    return (_emit_open(module, name, artefact), _emit_inference(module, name, artefact, plan))
 
 
-def _emit_inference(
-    module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan
-) -> str:
+def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str:
+    opener = _status_function(module, "cuvil_model_open", [PTR, PTR, PTR])
+    function = _status_function(module, f"{name}_open", [PTR, PTR])
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b.ret(b.call(opener, [artefact, *function.args]))
+    return function.name  # type: ignore[no-any-return]
+
+
+def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan) -> str:
     """`<name>_inference(extents..., inputs..., outputs...)`: packs its arguments, runs."""
     ports = len(plan.inputs) + len(plan.outputs)
-    run = ir.Function(module, ir.FunctionType(I32, [PTR, PTR, PTR, PTR]), "cuvil_simple_run")
+    run = _status_function(module, "cuvil_simple_run", [PTR, PTR, PTR, PTR])
     state = ir.GlobalVariable(module, SIMPLE, f"{name}.simple")
     state.linkage, state.initializer, state.align = "internal", ir.Constant(SIMPLE, None), 8
     kinds = [I64] * len(plan.symbols) + [PTR] * ports
-    function = ir.Function(module, ir.FunctionType(I32, kinds), f"{name}_inference")
+    function = _status_function(module, f"{name}_inference", kinds)
     b = ir.IRBuilder(function.append_basic_block("entry"))
     extents = _array(b, I64, function.args[: len(plan.symbols)])
     data = _array(b, PTR, function.args[len(plan.symbols) :])
@@ -55,30 +69,16 @@ def _emit_inference(
     return function.name  # type: ignore[no-any-return]
 
 
+def _status_function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.Function:
+    """A function that returns cuvil_status; C ABIs want it extended to a register's width."""
+    function = ir.Function(module, ir.FunctionType(I32, parameters), name)
+    function.return_value.add_attribute("signext")
+    function.attributes.add("nounwind")
+    return function
+
+
 def _array(b: ir.IRBuilder, kind: ir.Type, values: Sequence[ir.Value]) -> ir.Value:
     place = b.alloca(kind, max(1, len(values)))
     for i, value in enumerate(values):
         b.store(value, b.gep(place, [ir.Constant(I64, i)], source_etype=kind))
     return place
-
-
-def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str:
-    opener = ir.Function(module, ir.FunctionType(I32, [PTR, PTR, PTR]), "cuvil_model_open")
-    function = ir.Function(module, ir.FunctionType(I32, [PTR, PTR]), f"{name}_open")
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    b.ret(b.call(opener, [artefact, *function.args]))
-    return function.name  # type: ignore[no-any-return]
-
-
-def _emit_forward(
-    module: ir.Module, name: str, target: str, result: ir.Type, parameters: list[ir.Type]
-) -> str:
-    callee = ir.Function(module, ir.FunctionType(result, parameters), target)
-    function = ir.Function(module, ir.FunctionType(result, parameters), name)
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    value = b.call(callee, list(function.args))
-    if result == VOID:
-        b.ret_void()
-    else:
-        b.ret(value)
-    return name

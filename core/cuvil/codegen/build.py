@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from cuvil.codegen.api_llvm import emit_api
+from cuvil.codegen.api_llvm import emit_api, renamed
 from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
@@ -101,8 +101,10 @@ def build_code(
         _external_data(glue, weights_symbol),
     )  # fmt: skip
     base = variants[-1].facts
+    made: tuple[str, ...] = ()
     if bitcode:
-        code.exported = emit_api(glue, plan.name, variable, plan)
+        made = emit_api(glue, plan.name, variable, plan)
+        code.exported = (*made, *(new for _, new in renamed(plan.name)))
     code.units.append(
         Unit(
             module_text(glue),
@@ -111,9 +113,10 @@ def build_code(
             base.features,
             max(opt, 1),
             bitcode=tuple(bitcode),
-            keep=(code.symbol, *code.exported),
+            keep=(code.symbol, *made),
+            rename=renamed(plan.name) if bitcode else (),
             name="model",
-        )  # fmt: skip
+        )
     )
     return code
 
@@ -151,7 +154,10 @@ def _emit_kernels(
         code.hidden.add(symbol)
     facts = target.facts
     code.units += [
-        Unit(module_text(m), facts.triple, facts.cpu, facts.features, opt, name=f"{target.name}.{i}")
+        Unit(
+            module_text(m), facts.triple, facts.cpu, facts.features, opt,
+            name=f"{target.name}.{i}",
+        )
         for i, m in enumerate(modules)
     ]
     return found

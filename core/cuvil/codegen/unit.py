@@ -16,7 +16,8 @@ class Unit:
 
     ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
     emit: "o" (object), "asm" or "llvm" (optimised IR). bitcode: files linked in; then everything
-    but `keep` becomes private to the unit. name: tells the units of a model apart.
+    but `keep` becomes private to the unit. rename: (old, new) names of functions that are kept
+    too. name: tells the units of a model apart.
     """
 
     ir: str
@@ -27,6 +28,7 @@ class Unit:
     emit: str = "o"
     bitcode: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
     name: str = ""
 
 
@@ -54,8 +56,10 @@ def compile_unit(unit: Unit) -> bytes:
     for path in unit.bitcode:
         with open(path, "rb") as file:
             module.link_in(llvm.parse_bitcode(file.read()))
+    for old, new in unit.rename:
+        _rename(module, old, new)
     if unit.bitcode:
-        _internalise(module, set(unit.keep))
+        _internalise(module, {*unit.keep, *(new for _, new in unit.rename)})
     module.triple = unit.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=unit.opt)
@@ -68,6 +72,14 @@ def compile_unit(unit: Unit) -> bytes:
     if unit.emit == "asm":
         return machine.emit_assembly(module).encode()  # type: ignore[no-any-return]
     return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _rename(module: llvm.ModuleRef, old: str, new: str) -> None:
+    try:
+        module.get_function(old).name = new
+    except NameError as error:
+        reason = f"the runtime's bitcode has no function {old}: it is out of date"
+        raise RuntimeError(reason) from error
 
 
 def _internalise(module: llvm.ModuleRef, keep: set[str]) -> None:

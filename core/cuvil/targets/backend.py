@@ -72,7 +72,9 @@ class Backend:
     and attributes, or None; the host CPU takes what nobody else does. emit: a device kernel for a
     supported op (None: the shared CPU toolkit generates code). spaces: where its buffers lie.
     rules: package with rewrite rules of its own. bitcode: the runtime and the C shim as LLVM
-    bitcode for a triple. detect: the shim's function that returns feature bits.
+    bitcode for a triple. detect: the shim's function that returns feature bits. linker_emulation:
+    triple -> what linkers call its format. libraries: triple -> sonames of the system's libraries
+    that hold the C functions which an artefact imports.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Backend:
     bitcode: Callable[[str], Sequence[Path]] = field(default=lambda triple: ())
     detect: str = ""
     linker_emulation: Mapping[str, str] = field(default_factory=dict)
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     api_version: int = API_VERSION
 
     def feature_bits(self, names: Sequence[str]) -> int:

@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#include "cuvil/abi.h"
+#include "abi.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,7 +133,7 @@ typedef struct cuvil_options {
   uint64_t weights_image_bytes;
   cuvil_weights_reader weights_reader;
   void *weights_user;
-  const char *variant; /* by name, instead of the best one this cpu runs */
+  const char *variant; /* by name (also CUVIL_VARIANT), instead of the best one this cpu runs */
 } cuvil_options;
 
 #define CUVIL_OPTIONS_INIT \

@@ -8,7 +8,7 @@
 #ifndef CUVIL_LOADER_H
 #define CUVIL_LOADER_H
 
-#include "cuvil/cuvil.h"
+#include "cuvil.h"
 
 #ifdef __cplusplus
 extern "C" {

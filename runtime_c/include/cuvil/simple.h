@@ -2,7 +2,7 @@
 #ifndef CUVIL_SIMPLE_H
 #define CUVIL_SIMPLE_H
 
-#include "cuvil/cuvil.h"
+#include "cuvil.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,7 @@
 """Loads and runs models compiled by Cuvil; needs numpy only."""
 
+import os
+
 from cuvil_runtime.errors import (
     ArtefactError,
     CancelledError,
@@ -19,6 +21,16 @@ from cuvil_runtime.model import Launch, Model, TensorInfo, default_threads, load
 
 __version__ = "0.1.0"
 
+
+def include_dir() -> str:
+    """The folder of the runtime's C headers, `cuvil/*.h`: in the package, or in a checkout."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    installed = os.path.join(package, "include")
+    if os.path.isdir(installed):
+        return installed
+    return os.path.join(os.path.dirname(os.path.dirname(package)), "include")
+
+
 __all__ = [
     "ArtefactError",
     "CancelledError",
@@ -37,6 +49,7 @@ __all__ = [
     "TimeLimitError",
     "UnsupportedError",
     "default_threads",
+    "include_dir",
     "load",
     "load_object",
 ]

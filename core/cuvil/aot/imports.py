@@ -1,0 +1,47 @@
+"""What compiled libraries may ask of the system they run on: a few functions of any libc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cuvil.codegen.elf import defined_globals, undefined_symbols
+from cuvil.errors import CompileError
+
+# Generated kernels need the first four; the rest is the hosted runtime.
+_ALLOWED = """
+    memcpy memmove memset memcmp
+    strchr strrchr strcmp strncmp strlen strstr getenv
+    free posix_memalign madvise mmap munmap open close read lseek readlink dl_iterate_phdr
+    clock_gettime getpid sysconf syscall
+    __sched_cpucount sched_getaffinity sched_yield
+    sigfillset pthread_create pthread_join pthread_sigmask
+"""
+ALLOWED = frozenset(_ALLOWED.split())
+
+
+def imports(objects: Iterable[bytes], given: Sequence[str] = ()) -> list[str]:
+    """The symbols that objects linked together still need, sorted; `given` come from elsewhere."""
+    needed: set[str] = set()
+    defined = set(given)
+    for data in objects:
+        needed.update(undefined_symbols(data))
+        defined.update(defined_globals(data))
+    return sorted(needed - defined)
+
+
+def check_imports(objects: Iterable[bytes], given: Sequence[str] = ()) -> list[str]:
+    """`imports`, all of them allowed. Raises CompileError that names those that are not."""
+    found = imports(objects, given)
+    wrong = [name for name in found if name not in ALLOWED]
+    stale = [name for name in wrong if name.startswith("cuvil_")]
+    if stale:
+        raise CompileError(
+            f"the backend's runtime lacks {', '.join(stale)}: it is older than this compiler; "
+            "upgrade the backend's package, or in a checkout run 'make setup'"
+        )
+    if wrong:
+        raise CompileError(
+            f"generated code needs {', '.join(wrong)}, which no target promises; this is a fault "
+            "of the compiler, not of the model: please report it"
+        )
+    return found

@@ -1,0 +1,159 @@
+"""An object to a shared library: any ELF linker will do, no compiler and no C library takes part.
+
+The C library is a stand-in made here (its name and the functions that are used), so the result is
+the same on every machine and for every target, and asks for no version of any function.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from cuvil.codegen.elf_file import (
+    ALLOC,
+    LOCAL,
+    PROGBITS,
+    STRTAB,
+    SYMTAB,
+    Machine,
+    Object,
+    Section,
+    Symbol,
+    write_object,
+)
+from cuvil.errors import CompileError
+
+_EXECUTABLE, _FUNCTION = 4, 2  # section flag, symbol type
+
+
+@dataclass(frozen=True)
+class Linker:
+    """A program that links. wrap: what a compiler driver wants before options of its linker."""
+
+    name: str
+    command: tuple[str, ...]
+    wrap: str = ""
+
+    def call(self, options: Sequence[Sequence[str]], files: Sequence[str]) -> None:
+        """Runs it; each option is a list of words. Raises CompileError with what it said."""
+        words = [word for option in options for word in option]
+        extra = ["-shared"]
+        if self.wrap:
+            words = [self.wrap + ",".join(option) for option in options]
+            extra += ["-nostdlib"]
+        result = subprocess.run(
+            [*self.command, *extra, *words, *files], capture_output=True, text=True, check=False
+        )
+        if result.returncode:
+            said = (result.stderr or result.stdout).strip().splitlines() or ["no message"]
+            raise CompileError(f"{self.name} failed ({result.returncode}): {said[0]}")
+
+
+def linkers() -> list[Linker]:
+    """The linkers of this machine, the one that serves most targets first."""
+    found = []
+    if find_spec("ziglang"):
+        found.append(Linker("ziglang", (sys.executable, "-m", "ziglang", "ld.lld")))
+    for name in ("ld.lld", "ld"):
+        path = shutil.which(name)
+        if path:
+            found.append(Linker(name, (path,)))
+    for name in ("cc", "gcc", "clang"):
+        path = shutil.which(name)
+        if path:
+            found.append(Linker(name, (path,), "-Wl,"))
+    return found
+
+
+def link_shared(
+    source: Path,
+    output: Path,
+    *,
+    machine: Machine,
+    emulation: str,
+    libraries: Sequence[str],
+    imported: Sequence[str],
+) -> None:
+    """Links the object `source` to `output`, which is also its soname.
+
+    emulation: the linker's name of the target's format. libraries: sonames of the system's
+    libraries that hold `imported`. Raises CompileError when there is no linker, or none manages.
+    """
+    found = linkers()
+    if not found:
+        raise CompileError(
+            f"{output.name} needs a linker and there is none: 'pip install ziglang' brings one; "
+            "an object or archive (--emit o, --emit a) needs none"
+        )
+    failures = []
+    for linker in found:
+        try:
+            _link(linker, source, output, machine, emulation, libraries, imported)
+            return
+        except CompileError as error:
+            failures.append(str(error))
+    raise CompileError(
+        f"no linker could make {output.name} ({'; '.join(failures)}): 'pip install ziglang' brings "
+        "one for every target; an object or archive (--emit o, --emit a) needs none"
+    )
+
+
+def _link(
+    linker: Linker,
+    source: Path,
+    output: Path,
+    machine: Machine,
+    emulation: str,
+    libraries: Sequence[str],
+    imported: Sequence[str],
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="cuvil-link-") as scratch:
+        stand_ins = []
+        for i, soname in enumerate(libraries):
+            item = Path(scratch, f"{i}.o")
+            write_stand_in(item, machine, imported if i == 0 else ())
+            stand_ins.append(str(item.with_suffix(".so")))
+            _call(linker, emulation, soname, stand_ins[-1], [str(item)], [])
+        # Threads of the runtime may outlive a dlclose, so their code must too.
+        keywords = [
+            "now",
+            "relro",
+            "noexecstack",
+            "nodelete",
+            "text",
+            *(["defs"] * bool(libraries)),
+        ]
+        options = [["-Bsymbolic"], ["--no-as-needed"], *(["-z", word] for word in keywords)]
+        _call(linker, emulation, output.name, str(output), [str(source), *stand_ins], options)
+
+
+def _call(
+    linker: Linker,
+    emulation: str,
+    soname: str,
+    output: str,
+    files: Sequence[str],
+    options: Sequence[Sequence[str]],
+) -> None:
+    common = [["-m", emulation]] if emulation else []
+    common += [["--hash-style=gnu"], ["--build-id=none"], [f"--soname={soname}"]]
+    linker.call([*common, *options], ["-o", output, *files])
+
+
+def write_stand_in(path: Path, machine: Machine, names: Sequence[str]) -> None:
+    """Writes an object that defines functions of these names, with nothing in them."""
+    table = Section(".symtab", SYMTAB, align=8, entry_size=24, link=3)
+    code = Section(".text", PROGBITS, ALLOC | _EXECUTABLE, align=16)
+    code.replace(bytes(16))
+    sections = [Section("", 0, align=0), code, table, Section(".strtab", STRTAB)]
+    sections += [Section(".shstrtab", STRTAB), Section(".note.GNU-stack", PROGBITS)]
+    source = Object(machine, names=4, sections=sections)
+    symbols = [Symbol(name, type=_FUNCTION, section=1) for name in names]
+    source.set_symbols(table, [Symbol("", LOCAL), *symbols])
+    write_object(path, source)

@@ -1,0 +1,96 @@
+"""`manifest.json`: what a compiled model takes and gives, its origin and what it weighs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cuvil.codegen.elf_file import SYMTAB, read_object
+from cuvil.ir.dims import Dim
+from cuvil.pipeline import Built
+from cuvil.plan.plan import Port
+from cuvil.version import PRODUCER
+
+FORMAT = 1
+_FUNCTION, _EXECUTABLE = 2, 4  # symbol type, section flag
+
+
+def manifest(built: Built, model: Mapping[str, str], files: Iterable[str]) -> dict[str, Any]:
+    """The manifest as plain data. model: name and hash of the source. files: names in the folder.
+
+    Dims are numbers or expressions of the symbols. code_bytes: machine code per variant and for
+    the runtime; of a kernel, its own functions (tiles that kernels share count for the variant).
+    """
+    plan, target = built.plan, built.target
+    code = code_sizes(built)
+    return {
+        "format": FORMAT,
+        "name": plan.name,
+        "producer": PRODUCER,
+        "build_id": built.code.build_id.hex(),
+        "model": dict(model),
+        "target": {
+            "triple": target.triple,
+            "cpu": target.cpu,
+            "features": list(target.features),
+        },
+        "variants": [{"name": v.name, "requires": list(v.requires)} for v in built.variants],
+        "inputs": [_port(p) for p in plan.inputs],
+        "outputs": [_port(p) for p in plan.outputs],
+        "symbols": [
+            {"name": name, "min": least, "max": most}
+            for name, (least, most) in zip(plan.symbols, plan.bounds, strict=True)
+        ],
+        "arena_bytes": _dim(plan.arena_bytes),
+        "weights_bytes": plan.weights_bytes,
+        "weights_file": built.weights_file,
+        "code_bytes": code.pop(""),
+        "kernels": [
+            {"name": name, "nodes": nodes, "code_bytes": code.get(name, {})}
+            for name, nodes in kernel_nodes(plan.sites).items()
+        ],
+        "files": sorted(files),
+    }
+
+
+def manifest_text(data: Mapping[str, Any]) -> str:
+    """The manifest as a file's text."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def kernel_nodes(sites: Iterable[str]) -> dict[str, list[str]]:
+    """Kernel -> the model's nodes that it computes, over all its launches."""
+    found: dict[str, dict[str, None]] = {}
+    for site in sites:
+        kernel, _, nodes = site.partition("\t")
+        found.setdefault(kernel, {}).update(dict.fromkeys(filter(None, nodes.split(", "))))
+    return {kernel: list(nodes) for kernel, nodes in found.items()}
+
+
+def code_sizes(built: Built) -> dict[str, dict[str, int]]:
+    """Bytes of code: kernel -> variant -> bytes; under "" the totals of variants and runtime."""
+    sizes: dict[str, dict[str, int]] = {"": {}}
+    prefix = f"{built.plan.name}."
+    for unit, data in zip(built.code.units, built.objects, strict=True):
+        variant = unit.name.partition(".")[0]
+        total = "runtime" if variant == "model" else variant
+        source = read_object(data)
+        own = sum(s.size for s in source.sections if s.flags & _EXECUTABLE)
+        sizes[""][total] = sizes[""].get(total, 0) + own
+        table = source.find(SYMTAB)
+        for symbol in source.symbols(table) if table else ():
+            head, _, rest = symbol.name.removeprefix(prefix).partition(".")
+            if symbol.type == _FUNCTION and symbol.name.startswith(prefix) and head == variant:
+                by_variant = sizes.setdefault(rest.partition(".")[0], {})
+                by_variant[variant] = by_variant.get(variant, 0) + symbol.size
+    return sizes
+
+
+def _port(port: Port) -> dict[str, Any]:
+    dims = [_dim(d) for d in port.type.dims]
+    return {"name": port.name, "dtype": port.type.dtype.name, "dims": dims}
+
+
+def _dim(dim: Dim) -> int | str:
+    return dim if isinstance(dim, int) else str(dim)

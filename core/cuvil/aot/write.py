@@ -1,0 +1,229 @@
+"""Ahead of time: a model to a folder that a C program, or Python, needs nothing else to use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cuvil.aot.build_files import cmake_config, pkg_config
+from cuvil.aot.header import header
+from cuvil.aot.imports import check_imports
+from cuvil.aot.link import link_shared
+from cuvil.aot.manifest import manifest, manifest_text
+from cuvil.codegen.elf import machine_of
+from cuvil.codegen.elf_archive import Member, write_archive
+from cuvil.errors import ArtefactError, OptionError
+from cuvil.frontends.onnx import import_model
+from cuvil.ir.graph import Graph
+from cuvil.ir.text import print_ir
+from cuvil.options import EMITS, Options
+from cuvil.pipeline import Built, Progress, compile_graph, weights_symbol, workers
+from cuvil.version import VERSION
+from cuvil_runtime import include_dir
+
+LINKABLE = ("so", "a", "o")
+PUBLIC_HEADERS = ("abi.h", "cuvil.h")
+_SUFFIXES = {"llvm": "ll", "asm": "s"}
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What a compile left in `folder`. files: kind -> path; a kind is one of `EMITS`, "header",
+    "weights", "manifest", "pkg-config" or "cmake" (of "llvm" and "asm": the folder of the files).
+    """
+
+    name: str
+    folder: Path
+    files: dict[str, Path]
+    manifest: dict[str, Any] = field(repr=False)
+
+    @property
+    def library(self) -> Path | None:
+        """What `cuvil.load` takes: the shared library, or else the object."""
+        return self.files.get("so") or self.files.get("o")
+
+
+def compile_to_folder(
+    source: Any,
+    out_dir: str | os.PathLike[str],
+    options: Options | None = None,
+    *,
+    emit: Sequence[str] = ("so",),
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = lambda stage: None,
+) -> Artefact:
+    """Compiles a model for C: library, header, build files, manifest, into `out_dir`.
+
+    source: a path, the bytes of a model, a ModelProto, or a graph (which is used up). emit: any of
+    `EMITS`. folder: where external data of the model is. All files appear at once, or none does;
+    the same input gives the same bytes. Raises cuvil.Error subclasses.
+    """
+    kinds = _checked(emit)
+    options = options or Options()
+    progress("import")
+    if isinstance(source, Graph):
+        graph = source
+    else:
+        graph = import_model(source, folder=folder, dims=dict(options.dims))
+    model = {"name": graph.name, "sha256": source_hash(source)}
+    graph.bounds.update(options.bounds)
+    built = compile_graph(graph, options, library=True, progress=progress)
+    return write_artefact(built, out_dir, kinds, model, progress)
+
+
+def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ...]]:
+    """Folder, model name and kinds that an output path means.
+
+    `build/libbert.so` is ("build", "bert", ("so",)); a path without such an ending is a folder,
+    with no name and the default kinds.
+    """
+    path = Path(path)
+    kind = path.suffix.removeprefix(".")
+    if kind not in LINKABLE:
+        return path, "", ("so",)
+    name = path.stem if kind == "o" else path.stem.removeprefix("lib")
+    return path.parent, name, (kind,)
+
+
+def write_artefact(
+    built: Built,
+    out_dir: str | os.PathLike[str],
+    kinds: Sequence[str] = ("so",),
+    model: dict[str, str] | None = None,
+    progress: Progress = lambda stage: None,
+) -> Artefact:
+    """Writes what `compile_graph(library=True)` built; see `compile_to_folder`."""
+    given = [weights_symbol(built.plan)] if built.embedded else []
+    imported = check_imports(built.objects, given)
+    try:
+        with staged(Path(out_dir)) as stage:
+            progress("write")
+            files = _Writer(built, stage, imported, progress).write(kinds)
+            names = [str(p.relative_to(stage)) for p in files.values()]
+            data = manifest(built, model or {}, names)
+            files["manifest"] = stage / "manifest.json"
+            files["manifest"].write_text(manifest_text(data), encoding="utf-8")
+    except OSError as error:
+        raise ArtefactError(f"{out_dir}: {error.strerror or error}") from error
+    moved = {kind: Path(out_dir, path.relative_to(stage)) for kind, path in files.items()}
+    return Artefact(built.plan.name, Path(out_dir), moved, data)
+
+
+@dataclass
+class _Writer:
+    built: Built
+    stage: Path
+    imported: list[str]
+    progress: Progress
+
+    def write(self, kinds: Sequence[str]) -> dict[str, Path]:
+        """All files but the manifest: kind -> path in the stage."""
+        name, plan = self.built.plan.name, self.built.plan
+        files = {kind: self._texts(kind) for kind in kinds if kind not in LINKABLE}
+        files["header"] = self._text(f"{name}.h", header(plan, plan.arena_bytes))
+        self._public_headers()
+        linkable = [kind for kind in kinds if kind in LINKABLE]
+        if linkable:
+            files |= self._linked(linkable)
+        return files
+
+    def _linked(self, kinds: Sequence[str]) -> dict[str, Path]:
+        name, files = self.built.plan.name, {}
+        item = self.stage / f"{name}.o"
+        self.built.write_object(item)
+        if "a" in kinds:
+            files["a"] = self.stage / f"lib{name}.a"
+            write_archive(files["a"], [Member(item.name, item)])
+        if "so" in kinds:
+            files["so"] = self.stage / f"lib{name}.so"
+            self._link(item, files["so"])
+        if "o" in kinds:
+            files["o"] = item
+        else:
+            item.unlink()
+        if self.built.weights_file:
+            files["weights"] = self.stage / self.built.weights_file
+            self.built.write_weights(files["weights"])
+        if kinds != ["o"]:
+            files["pkg-config"] = self._text(f"{name}.pc", pkg_config(name, VERSION, kinds))
+            files["cmake"] = self._text(f"{name}Config.cmake", cmake_config(name, kinds))
+        return files
+
+    def _link(self, source: Path, output: Path) -> None:
+        self.progress("link")
+        backend, triple = self.built.backend, self.built.target.triple
+        link_shared(
+            source,
+            output,
+            machine=machine_of(self.built.objects[0]),
+            emulation=backend.linker_emulation.get(triple, ""),
+            libraries=backend.libraries.get(triple, ()),
+            imported=self.imported,
+        )
+
+    def _texts(self, kind: str) -> Path:
+        """Writes what people read: the program and kernels, or LLVM's view of each unit."""
+        name, plan = self.built.plan.name, self.built.plan
+        if kind == "mlir":
+            return self._text(
+                f"{name}.mlir", "".join(map(print_ir, (plan.program, *plan.kernels.values())))
+            )
+        units = [replace(unit, emit=kind) for unit in self.built.code.units]
+        folder = self.stage / f"{name}.{kind}"
+        folder.mkdir()
+        for unit, text in zip(units, workers().compile(units), strict=True):
+            (folder / f"{unit.name}.{_SUFFIXES[kind]}").write_bytes(text)
+        return folder
+
+    def _public_headers(self) -> None:
+        target = self.stage / "include" / "cuvil"
+        target.mkdir(parents=True)
+        for file in PUBLIC_HEADERS:
+            shutil.copyfile(Path(include_dir(), "cuvil", file), target / file)
+
+    def _text(self, file: str, text: str) -> Path:
+        path = self.stage / file
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """A folder whose files move into `out`, each by one rename, when all are complete."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".cuvil-", dir=out) as scratch:
+        stage = Path(scratch, "stage")
+        stage.mkdir()
+        yield stage
+        for path in sorted(p for p in stage.rglob("*") if p.is_file()):
+            target = out / path.relative_to(stage)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(path, target)
+
+
+def source_hash(source: Any) -> str:
+    """SHA-256 of a model: of the file, the bytes, the proto as serialised, or the graph's text."""
+    if isinstance(source, Graph):
+        return hashlib.sha256(print_ir(source.module).encode()).hexdigest()
+    if hasattr(source, "SerializeToString"):
+        return hashlib.sha256(source.SerializeToString(deterministic=True)).hexdigest()
+    if isinstance(source, bytes | bytearray | memoryview):
+        return hashlib.sha256(source).hexdigest()
+    with open(source, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checked(emit: Sequence[str]) -> tuple[str, ...]:
+    for kind in emit:
+        if kind not in EMITS:
+            raise OptionError(f"emit is any of {', '.join(EMITS)}, not '{kind}'")
+    if not emit:
+        raise OptionError(f"emit names nothing; it is any of {', '.join(EMITS)}")
+    return tuple(dict.fromkeys(emit))
