@@ -28,7 +28,22 @@ def test_slice() -> None:
     check("slice", rand(3, 4), starts=(1, 3), steps=(1, -1), dims=(2, 4))
 
 
+def test_refusals() -> None:
+    for name, attrs in (
+        ("slice", {"starts": (2,), "steps": (1,), "dims": (2,)}),
+        ("slice", {"starts": (0,), "steps": (-1,), "dims": (2,)}),
+        ("slice", {"starts": (0,), "steps": (1,), "dims": (-1,)}),
+        ("broadcast", {"dims": (2,)}),
+        ("broadcast", {"dims": ()}),
+        ("transpose", {"perm": (1,)}),
+        ("reshape", {"dims": (2,)}),
+    ):
+        with pytest.raises(ValueError, match=r"slice|broadcast|permutation|reshape"):
+            make_op(name, [rand(3)], attrs, False)
+
+
 def test_broadcast_iota_dims() -> None:
+    check("dims", dims=(), shape=(0,))
     check("broadcast", rand(3, 1), dims=(2, 3, 4))
     check("iota", dims=(2, 3), axis=1)
     check("iota", dims=(3,), dtype="f32")

@@ -44,10 +44,10 @@ class Primitive:
     infer: result types from operand types and attributes; raises ValueError with the reason.
     evaluate: numpy meaning: arrays and attributes in (dims already numbers), list of arrays out.
     attrs: the attributes' kinds and defaults.
-    element: nest lowering by pull, `element(cx, op, index) -> value`: the element of the (only)
+    element: nest lowering by pull, `element(cx, index) -> value`: the element of the (only)
         result at `index`, asking `cx.operand(i, index)` for elements of operands. Such primitives
         fuse with their neighbours.
-    kernel: nest lowering of a whole op, `kernel(cx, op) -> None`: writes loops that fill
+    kernel: nest lowering of a whole op, `kernel(cx) -> None`: writes loops that fill
         `cx.result(i)`. At least one of element, kernel or a template of the planner serves it.
     tags: "pointwise" (element i depends on elements i), "view" (moves elements only), "anchor"
         (a kernel of its own to which neighbours fuse), "control" (has regions), ...

@@ -13,7 +13,7 @@ from cuvil.ir.dtypes import dtype
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
-from cuvil.ir.types import TensorType
+from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.lowering import ElementCx
 
 
@@ -44,7 +44,7 @@ def _dims_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     element = cx.result_type.dtype.name
     values = [cx.b.from_index(cx.b.dim(d), element) for d in cx.attrs.dims]
     at = cx.b.flatten(index, cx.result_type.dims)
-    result = values[0]
+    result = values[0] if values else cx.b.const(0, element)
     for i, value in enumerate(values[1:], 1):
         result = cx.b.scalar("select", cx.b.compare("eq", at, i), value, result, result=element)
     return result
@@ -59,13 +59,23 @@ DIMS = Primitive(
 ).register()
 
 
+def _broadcast_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
+    source, target = t[0].dims, a.dims
+    pairs = list(zip(source, target[len(target) - len(source) :], strict=False))
+    if len(source) > len(target) or any(
+        s not in (1, d) and isinstance(s, int) and isinstance(d, int) for s, d in pairs
+    ):
+        raise ValueError(f"{shapes(t)} does not broadcast to {list(map(str, target))}")
+    return [TensorType.of(a.dims, t[0].dtype)]
+
+
 def _broadcast_to(operands: Sequence[Any], a: Attrs) -> list[Any]:
     return [np.broadcast_to(operands[0], a.dims)]
 
 
 BROADCAST = Primitive(
     name="broadcast",  # numpy broadcast_to: size-1 and missing leading dims repeat
-    infer=lambda t, a: [TensorType.of(a.dims, t[0].dtype)],
+    infer=_broadcast_type,
     evaluate=_broadcast_to,
     attrs={"dims": Attr("dims")},
     element=lambda cx, index: cx.operand(0, _broadcast(cx, index)),

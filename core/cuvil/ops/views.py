@@ -66,6 +66,15 @@ RESHAPE = Primitive(
 def _slice_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     if not len(a.starts) == len(a.steps) == len(a.dims) == t[0].rank:
         raise ValueError("slice needs a start, a step and an extent for every axis")
+    for axis, (d, start, step, n) in enumerate(
+        zip(t[0].dims, a.starts, a.steps, a.dims, strict=True)
+    ):
+        if isinstance(n, int) and n < 0:
+            raise ValueError(f"slice: {n} elements of axis {axis}")
+        if isinstance(d, int) and isinstance(start, int) and isinstance(n, int) and n:
+            last = start + step * (n - 1)
+            if not (0 <= start < d and 0 <= last < d):
+                raise ValueError(f"slice: elements {start} to {last} of axis {axis} of {d}")
     return [t[0].with_dims(a.dims)]
 
 
