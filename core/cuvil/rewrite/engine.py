@@ -55,12 +55,14 @@ class RewriteOptions:
     """How to run phases.
 
     stop_after: leave the graph as it is after so many applications (None: no limit). watch: called
-    after every application, with the graph as it then is. phases: which, in their own order.
+    after every application, with the graph as it then is. after_phase: called with the name of
+    every phase that has ended. phases: which, in their own order.
     """
 
     selection: Selection = field(default_factory=Selection)
     stop_after: int | None = None
     watch: Watch | None = None
+    after_phase: Callable[[str, Graph], None] | None = None
     phases: tuple[str, ...] = PHASES
 
 
@@ -79,6 +81,8 @@ def run_phases(
     for phase in (p for p in PHASES if p in options.phases):
         active = [r for r in chosen if r.phase in ("canonicalize", phase)]
         Driver(graph, active, phase, options, report).run()
+        if options.after_phase is not None:
+            options.after_phase(phase, graph)
     return report
 
 
@@ -130,15 +134,14 @@ class Driver:
         return stop is not None and self.report.total >= stop
 
     def _drain(self) -> None:
-        while self.work and not self.stopped:
+        while self.work:
             op = self.work.pop()
             self.queued.discard(op)
             if op in self.gone or op.parent is None or self._is_dead(op):
                 continue
             for rule in self.index.get(op.name, ()):
-                if self._try(rule, op):
+                if self.stopped or self._try(rule, op):
                     break
-        self.work, self.queued = [], set()
 
     def _push(self, ops: Iterable[Operation]) -> None:
         for op in ops:
