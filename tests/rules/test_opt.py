@@ -53,9 +53,8 @@ def test_one_phase_and_one_rule() -> None:
 
 def test_stop_after_and_print_after() -> None:
     result = opt("--stop-after", "2", "--print-after", "neutral_operand")
-    comment, rest = result.stdout.split("\n", 1)
-    assert comment.startswith("// 2: neutral_operand at ")
-    assert rest[: len(rest) // 2] == rest[len(rest) // 2 :]
+    assert result.stdout.startswith("// 2: neutral_operand at ")
+    assert result.stdout.count('"cuvil.sigmoid"(%x)') == 2
     assert "// after fuse" in opt("--print-after", "fuse").stdout
 
 
