@@ -8,8 +8,9 @@ shape may absorb one, and then becomes its epilogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from cuvil.ir.dims import known_equal, known_ge
 from cuvil.ir.graph import ReturnOp, YieldOp
@@ -49,7 +50,18 @@ EXPENSIVE = frozenset(
         "mish",
     ]
 )
-IsTemplate = Callable[[Operation], bool]
+
+
+class Templates(Protocol):
+    """What the partition must know of templates."""
+
+    def is_template(self, op: Operation) -> bool:
+        """Whether a template computes `op`."""
+        ...
+
+    def reads_through(self, op: Operation, consumer: Operation) -> bool:
+        """Whether the consumer's template reads the operand of `op` (a view) in its place."""
+        ...
 
 
 @dataclass(eq=False)
@@ -87,15 +99,17 @@ def users(op: Operation) -> Iterator[Operation]:
             yield use.operation
 
 
-def partition(block: Block, is_template: IsTemplate) -> list[Group]:
+def partition(block: Block, templates: Templates) -> list[Group]:
     """The groups of a block, in an order in which they can run."""
-    return _Partition(block, is_template).run()
+    return _Partition(block, templates).run()
 
 
 class _Partition:
-    def __init__(self, block: Block, is_template: IsTemplate) -> None:
+    def __init__(self, block: Block, templates: Templates) -> None:
         self.block = block
-        self.is_template = is_template
+        self.templates = templates
+        self.is_template = templates.is_template
+        self.through: set[Operation] = set()  # views that a template reads through
         self.group: dict[Operation, Group] = {}
         self.repeated: set[Operation] = set()  # inlined where an element is asked for repeatedly
 
@@ -132,6 +146,9 @@ class _Partition:
         if len(homes) != 1:
             return self._free_home(op, list(homes.values()))
         home = next(iter(homes.values()))
+        if len(consumers) == 1 and self.templates.reads_through(op, consumers[0]):
+            self.through.add(op)
+            return home
         if self.is_template(op) or record.kernel is not None:
             return self._absorbed(op, home)
         if record.element is None or not self._pullable(op, consumers, home):
@@ -170,7 +187,7 @@ class _Partition:
     def _may_pull(self, op: Operation, consumer: Operation) -> bool:
         """Whether the consumer's lowering asks for each operand element about once."""
         record = of(consumer)
-        if self.is_template(consumer):
+        if self.is_template(consumer) or consumer in self.through:
             return False
         if consumer.name == "cuvil.reshape":
             return False

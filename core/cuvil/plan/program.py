@@ -11,12 +11,13 @@ from cuvil.ir.dims import Dim, symbol
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
+from cuvil.plan import templates
 from cuvil.plan.groups import Group, partition
 from cuvil.plan.kernel import Draft, Kernel, Packed, inputs_of, signature
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
-from cuvil.plan.templates import is_template, template_kernel
+from cuvil.plan.templates import template_kernel
 
 
 @dataclass
@@ -59,7 +60,7 @@ class _Planner:
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
         steps: list[Step] = []
-        for group in partition(block, is_template):
+        for group in partition(block, templates):
             self.memory.tick()
             self._group(group, steps)
         self.memory.tick()

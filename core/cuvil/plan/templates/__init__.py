@@ -16,6 +16,11 @@ def is_template(op: Operation) -> bool:
     return _find(op) is not None
 
 
+def reads_through(op: Operation, consumer: Operation) -> bool:
+    """Whether the consumer's template reads the operand of `op` (a view) in its place."""
+    return contract.reads_through(op, consumer)
+
+
 def template_kernel(draft: Draft, name: str) -> Kernel:
     """The kernel of a group whose anchor a template computes."""
     anchor = draft.group.anchor

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cuvil.ir.dims import Dim, known_equal, product
-from cuvil.ir.names import Operation
+from cuvil.ir.names import Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.ir.types import TensorType
@@ -17,6 +17,7 @@ from cuvil.plan.packing import Packing
 from cuvil.plan.pull import collapse, grouped
 from cuvil.plan.templates.epilogue import epilogue
 
+FEW_CHANNELS = 8  # of an image that is not worth a pass over memory to be transposed
 PANEL = 32  # columns per panel: every variant's tile divides it
 
 
@@ -43,11 +44,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Match:
-    """A contraction in the template's terms. a, b: operands; n_axes: how many last axes of the
-    result are columns."""
+    """A contraction in the template's terms. a, b: the tensors that are read; n_axes: how many last
+    axes of the result are columns."""
 
-    a: int
-    b: int
+    a: Value
+    b: Value
     batch: tuple[Batch, ...]
     rows: tuple[Row, ...]
     k: tuple[tuple[Dim, Dim], ...]  # (extent, stride in A)
@@ -100,7 +101,9 @@ def _match_letters(op: Operation, specs: Sequence[str], out: str, a: int, b: int
         Row(i, extent[c], a_stride[c]) for i, c in enumerate(out) if c in of_a and c not in of_b
     )
     pairs = tuple((extent[c], a_stride[c]) for c in k) or ((1, 1),)
-    return Match(a, b, batch, rows, pairs, packing.n_extent, n_run, packing)
+    return Match(
+        op.operands[a], op.operands[b], batch, rows, pairs, packing.n_extent, n_run, packing
+    )
 
 
 def _match_conv(op: Operation) -> Match | None:
@@ -113,21 +116,44 @@ def _match_conv(op: Operation) -> Match | None:
     if groups > 1 and w.dims[1] == 1:
         return None
     channels, per_group = x.dims[-1], w.dims[0] // groups
-    x_stride = strides(x.dims)
+    source, x_stride = _image(op)
     spatial = range(1, x.rank - 1)
     rows = [Row(0, x.dims[0], x_stride[0])]
     rows += [Row(i, out.dims[i], x_stride[i] * attrs.strides[i - 1]) for i in spatial]
     k = [(w.dims[i + 1], x_stride[i] * attrs.dilations[i - 1]) for i in spatial]
-    k.append((w.dims[1], 1))
+    k.append((w.dims[1], x_stride[-1]))
     kernel_axes = tuple(range(3, 1 + w.rank))
     packing = Packing(
         (groups, per_group, *w.dims[1:]), (0, *kernel_axes, 2, 1), 1, len(k), PANEL, "f32"
     )
     batch: tuple[Batch, ...] = ()
     if groups > 1:
-        step = channels // groups
+        step = channels // groups * x_stride[-1]
         batch = (Batch(-1, groups, step, packing.matrix_size, per_group, per_group),)
-    return Match(0, 1, batch, tuple(rows), tuple(k), per_group, 1, packing)
+    return Match(source, op.operands[1], batch, tuple(rows), tuple(k), per_group, 1, packing)
+
+
+def _image(op: Operation) -> tuple[Value, list[Dim]]:
+    """The image that a convolution reads, and its strides in (batch, spatial..., channel) order."""
+    x = op.operands[0]
+    view = x.owner
+    if isinstance(view, Operation) and reads_through(view, op):
+        source = view.operands[0]
+        found = strides(tensor_type(source).dims)
+        return source, [found[p] for p in attrs_of(view).perm]
+    return x, strides(tensor_type(x).dims)
+
+
+def reads_through(op: Operation, consumer: Operation) -> bool:
+    """A convolution over an image of few channels reads it in the layout in which it came."""
+    if op.name != "cuvil.transpose" or consumer.name != "cuvil.conv":
+        return False
+    image = tensor_type(op.results[0])
+    channels = image.dims[-1]
+    few = isinstance(channels, int) and channels <= FEW_CHANNELS
+    mine = consumer.operands[0] is op.results[0] and len(list(op.results[0].uses)) == 1
+    fits = attrs_of(consumer).layout == "channels_last" and not any(attrs_of(consumer).pads)
+    return few and mine and fits and attrs_of(consumer).groups == 1 and image.dtype.name == "f32"
 
 
 MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
@@ -140,7 +166,7 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     assert anchor is not None
     result = draft.group.root.results[0]
     shape = tensor_type(result).dims
-    a, b = anchor.operands[m.a], anchor.operands[m.b]
+    a, b = m.a, m.b
     others = [tensor_type(v) for v in draft.reads if v not in (a, b)]
     axes, rows = _merge_axes(m, others, shape)
     reshape = grouped(axes, len(shape))
