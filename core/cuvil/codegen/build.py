@@ -144,7 +144,7 @@ def _emit_kernels(
     for i, name in enumerate([*templates, *others]):
         kernel = plan.kernels[name]
         symbol = f"{plan.name}.{target.name}.{name}"
-        module = modules[i % len(modules)]
+        module = modules[_part(kernel, i) % len(modules)]
         if is_template(kernel):
             made = emit_template(module, kernel, target.facts, slots, symbol)
             found[name] = _Launchable(made.tasks, made.scratch_bytes)
@@ -161,6 +161,17 @@ def _emit_kernels(
         for i, m in enumerate(modules)
     ]
     return found
+
+
+def _part(kernel: nest.KernelOp, number: int) -> int:
+    """In which unit a kernel goes. Templates whose rows are counted at run time share a unit, as
+    they share their many micro-kernels; the others take turns."""
+    template = kernel.body.block.first_op
+    if isinstance(template, nest.TemplateOp) and "rows" in template.spec.data:
+        sizes = template.spec.data
+        if not all(isinstance(d, int) for d in sizes["rows"].data):  # type: ignore[attr-defined]
+            return len(sizes["k"].data) // 2  # type: ignore[attr-defined]
+    return number
 
 
 def is_template(kernel: nest.KernelOp) -> bool:
