@@ -35,10 +35,10 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     Not where the result is larger than what it is made of, as with a broadcast.
     """
     record = of(op)
-    if record.evaluate is None or len(op.results) != 1 or op.regions or not record.pure:
+    if record.evaluate is None or not all(map(is_constant, op.operands)):
         return None
     out, attrs = tensor_type(op.results[0]), attrs_of(op)
-    if not out.is_static or not all(map(is_constant, op.operands)) or _symbolic(attrs):
+    if len(op.results) != 1 or not record.pure or not out.is_static or _symbolic(attrs):
         return None
     assert isinstance(out.size, int)
     if out.size <= INLINE_LIMIT:
