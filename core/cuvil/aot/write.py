@@ -46,8 +46,8 @@ class Artefact:
 
     @property
     def library(self) -> Path | None:
-        """What `cuvil.load` takes: the shared library, or else the object."""
-        return self.files.get("so") or self.files.get("o")
+        """The shared library, which `cuvil.load` takes."""
+        return self.files.get("so")
 
 
 def compile_to_folder(

@@ -52,10 +52,11 @@ def target_machine(triple: str, cpu: str, features: str, opt: int) -> llvm.Targe
 def compile_unit(unit: Unit) -> bytes:
     """Optimises and emits a unit. Raises RuntimeError with LLVM's message for malformed IR."""
     machine = target_machine(unit.triple, unit.cpu, unit.features, unit.opt)
-    module = llvm.parse_assembly(unit.ir)
+    context = llvm.create_context()  # types of an earlier unit would change the names of this one's
+    module = llvm.parse_assembly(unit.ir, context)
     for path in unit.bitcode:
         with open(path, "rb") as file:
-            module.link_in(llvm.parse_bitcode(file.read()))
+            module.link_in(llvm.parse_bitcode(file.read(), context))
     for old, new in unit.rename:
         _rename(module, old, new)
     if unit.bitcode:

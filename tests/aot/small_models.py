@@ -1,0 +1,98 @@
+"""Models of a few nodes, and folders of what they compile to, made once per test run."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from cuvil.aot.write import Artefact, compile_to_folder
+from cuvil.options import Options
+
+WEIGHT = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+BIAS = np.linspace(-1, 1, 16, dtype=np.float32)
+TABLE = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def affine(name: str, scale: float, shift: float) -> onnx.ModelProto:
+    """y = x * scale + shift for x of 4 floats."""
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "shift"], ["y"]),
+    ]
+    constants = {"scale": np.float32(scale), "shift": np.float32(shift)}
+    return _model(name, nodes, {"x": [4]}, {"y": [4]}, constants)
+
+
+def dense() -> onnx.ModelProto:
+    """y = relu(x @ WEIGHT + BIAS) for x of [n, 8]."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "weight"], ["product"]),
+        helper.make_node("Add", ["product", "bias"], ["sum"]),
+        helper.make_node("Relu", ["sum"], ["y"]),
+    ]
+    constants = {"weight": WEIGHT, "bias": BIAS}
+    return _model("dense", nodes, {"x": ["n", 8]}, {"y": ["n", 16]}, constants)
+
+
+def dense_reference(x: np.ndarray) -> np.ndarray:
+    """What `dense` computes."""
+    return np.maximum(x @ WEIGHT + BIAS, 0)
+
+
+def stages() -> onnx.ModelProto:
+    """Softmax of (x @ x^T) for x of [16, 8], which needs an arena, and TABLE, a constant."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["turned"]),
+        helper.make_node("MatMul", ["x", "turned"], ["product"]),
+        helper.make_node("Softmax", ["product"], ["y"], axis=-1),
+        helper.make_node("Identity", ["table"], ["constant"]),
+    ]
+    outputs = {"y": [16, 16], "constant": [2, 3]}
+    return _model("stages", nodes, {"x": [16, 8]}, outputs, {"table": TABLE})
+
+
+def _model(
+    name: str,
+    nodes: Sequence[onnx.NodeProto],
+    inputs: dict[str, list[int | str]],
+    outputs: dict[str, list[int | str]],
+    constants: dict[str, np.ndarray],
+) -> onnx.ModelProto:
+    def values(shapes: dict[str, list[int | str]]) -> list[onnx.ValueInfoProto]:
+        return [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
+
+    tensors = [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()]
+    graph = helper.make_graph(nodes, name, values(inputs), values(outputs), tensors)
+    opsets = [helper.make_opsetid("", 20)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+_MODELS = {
+    "add1": lambda: affine("add1", 1, 1),
+    "mul2": lambda: affine("mul2", 2, 0),
+    "twin": lambda: affine("twin", 1, 1),  # add1 under another name
+    "dense": dense,
+    "stages": stages,
+}
+
+
+@lru_cache
+def compiled(name: str) -> Artefact:
+    """A model of this module as `.so`, `.a` and `.o` with every variant, in a folder of its own."""
+    options = Options(target="x86_64", name=name)
+    return compile_to_folder(_MODELS[name](), _root() / name, options, emit=("so", "a", "o"))
+
+
+@lru_cache
+def _root() -> Path:
+    folder = tempfile.mkdtemp(prefix="cuvil-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
