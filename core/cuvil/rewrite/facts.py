@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from cuvil.ir.names import Value
 from cuvil.rewrite.values import attrs_of, name_of, number, owner
 
-_ALWAYS = frozenset({"abs", "exp", "exp2", "relu", "sigmoid", "sqrt", "rsqrt", "softmax"})
+_ALWAYS = frozenset({"abs", "exp", "exp2", "sigmoid", "sqrt", "rsqrt", "softmax"})
 _IF_ALL = frozenset(
     {"add", "mul", "max", "min", "div", "broadcast", "reshape", "transpose", "slice", "reduce"}
 )
@@ -18,7 +20,7 @@ def nonnegative(value: Value, depth: int = 8) -> bool:
         return False
     known, name = number(value), name_of(op)
     if known is not None:
-        return bool(known >= 0)
+        return bool(known >= 0 and math.copysign(1, known) > 0)
     if name in _ALWAYS:
         return True
     if name == "mul" and op.operands[0] is op.operands[1]:
