@@ -1,19 +1,64 @@
-"""`cuvil.compile`: a model to a running engine."""
+"""A model to code for this machine, in this process; what `cuvil.compile` does on a cache miss."""
 
 from __future__ import annotations
 
-import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuvil.engine.cache_key import Wanted
+from cuvil.engine.cached import OBJECT, WEIGHTS, load_folder
 from cuvil.engine.engine import Engine
-from cuvil.frontends.onnx import import_model
+from cuvil.engine.input_spec import dims_of_spec
+from cuvil.errors import TargetError
+from cuvil.frontends.onnx.external import SourceFile
+from cuvil.frontends.onnx.model import import_opened
+from cuvil.frontends.onnx.opener import OpenedModel, open_model
 from cuvil.ir.graph import Graph
 from cuvil.options import Options
 from cuvil.pipeline import Built, Progress, compile_graph
+from cuvil.targets.backend import Backend, VariantSpec
 from cuvil.targets.registry import find
-from cuvil_runtime import load_object
+from cuvil.targets.target import Target
+
+
+@dataclass(frozen=True)
+class HostBuild:
+    """A compile for this machine. opened: the model it came from, None for a graph."""
+
+    built: Built
+    opened: OpenedModel | None = None
+
+    @property
+    def package(self) -> str:
+        """The name of the backend's package."""
+        return self.built.backend.variants.__module__.partition(".")[0]
+
+    @property
+    def target(self) -> str:
+        """What the code is for, for people."""
+        return f"{self.built.target.triple} {self.built.variants[0].name}"
+
+    @property
+    def external(self) -> list[SourceFile]:
+        """The files of external data that were read, called as the model calls them."""
+        return self.opened.external_sources if self.opened else []
+
+    def came_from(self, identity: Sequence[int] | None) -> bool:
+        """Whether the model's file was the one with this `cache_files.identity` when mapped."""
+        file = self.opened.source if self.opened else None
+        if file is None:
+            return identity is None
+        now = [file.device, file.inode, file.size, file.mtime_ns, file.ctime_ns]
+        return now == list(identity or ())
+
+    def write(self, folder: Path) -> None:
+        """Writes the object, and the weights where there are any. OSError when that fails."""
+        self.built.write_object(folder / OBJECT)
+        if self.built.plan.weights_bytes:
+            self.built.write_weights(folder / WEIGHTS)
 
 
 def compile_engine(
@@ -24,30 +69,56 @@ def compile_engine(
     folder: str | None = None,
     progress: Progress = lambda stage: None,
 ) -> Engine:
-    """Compiles a path, bytes or ModelProto for this machine and loads it; no linker is needed."""
+    """Compiles a path, bytes, ModelProto or graph for this machine and loads it, without cache."""
+    if isinstance(source, Graph):
+        source.bounds.update(options.bounds)
+        return load_built(HostBuild(build_for_host(source, options, progress)), threads)
+    return load_built(build_wanted(source, Wanted(options, folder=folder), progress), threads)
+
+
+def build_wanted(source: Any, wanted: Wanted, progress: Progress) -> HostBuild:
+    """Opens, imports and compiles a model for this machine."""
     progress("import")
-    graph = source if isinstance(source, Graph) else import_model(source, folder=folder,
-                                                                 dims=dict(options.dims))  # fmt: skip
+    opened = open_model(source, folder=wanted.folder, reader=wanted.reader)
+    graph = import_wanted(opened, wanted)
+    return HostBuild(build_for_host(graph, wanted.options, progress), opened)
+
+
+def import_wanted(opened: OpenedModel, wanted: Wanted) -> Graph:
+    """The graph of an open model with its dims fixed and bound as asked."""
+    options = wanted.options
+    dims = {**dims_of_spec(opened, wanted.spec), **options.dims}
+    graph = import_opened(opened, dims=dims)
     graph.bounds.update(options.bounds)
-    built = build_for_host(graph, options, progress)
-    with tempfile.TemporaryDirectory(prefix="cuvil-") as scratch:
-        return load_built(built, Path(scratch), threads)
+    return graph
 
 
 def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:
     """Builds the one variant that this machine runs best, weights in a file beside the object."""
     backend, target = find(options.target, options.cpu, options.features)
-    best = backend.variants(target)[:1]
-    return compile_graph(
-        graph, options, variants=best, weights_file="weights.bin", progress=progress
-    )
+    best = runnable_variant(backend, target)
+    return compile_graph(graph, options, variants=[best], weights_file=WEIGHTS, progress=progress)
 
 
-def load_built(built: Built, folder: Path, threads: int | None) -> Engine:
-    """Writes object and weights into `folder` and loads them; mapped files may be removed after."""
-    path, weights = folder / "model.o", folder / "weights.bin"
-    built.write_object(path)
-    if built.plan.weights_bytes:
-        built.write_weights(weights)
-    image = os.fspath(weights) if built.plan.weights_bytes else None
-    return Engine(load_object(path.read_bytes(), weights=image, threads=threads))
+def runnable_variant(backend: Backend, target: Target) -> VariantSpec:
+    """The best variant for a target that this machine can run. TargetError when there is none."""
+    host = backend.host()
+    if host is None or host.triple != target.triple:
+        here = host.triple if host else "another cpu"
+        raise TargetError(
+            f"an engine runs on this machine ({here}), not on {target.triple}: "
+            "use cuvil.Compiler or 'cuvil compile' for other targets"
+        )
+    have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
+    for variant in backend.variants(target):
+        if not backend.feature_bits(variant.requires) & ~have:
+            return variant
+    lacking = [n for n in variant.requires if backend.feature_bits([n]) & ~have]
+    raise TargetError(f"this machine lacks {', '.join(lacking)}, which {target} requires")
+
+
+def load_built(build: HostBuild, threads: int | None) -> Engine:
+    """Loads a build by way of a temporary folder; mapped files may be removed after."""
+    with tempfile.TemporaryDirectory(prefix="cuvil-") as scratch:
+        build.write(Path(scratch))
+        return load_folder(Path(scratch), threads)

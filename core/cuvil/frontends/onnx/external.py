@@ -18,14 +18,17 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cuvil.errors import ModelError
 
-__all__ = ["ExternalFiles", "Location", "SourceFile", "map_file"]
+__all__ = ["ExternalFiles", "Location", "ReadFiles", "Reader", "SourceFile", "map_file"]
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
+
+Reader = Callable[[str, int, int], bytes | bytearray | memoryview]
+"""A caller's source of external data: (location, offset, length) -> exactly these bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,24 @@ class ExternalFiles:
             self._by_inode[identity] = _Mapped(data)
             self.sources.append(source)
         return self._by_inode[identity]
+
+
+class ReadFiles(ExternalFiles):
+    """External data that a caller's function hands out; no file is opened."""
+
+    def __init__(self, read: Reader) -> None:
+        super().__init__(())
+        self._read = read
+
+    def region(self, location: Location, expected: int, where: str) -> memoryview:
+        """As `ExternalFiles.region`; ModelError when the function gives another length."""
+        length = expected if location.length is None else location.length
+        if length != expected:
+            raise ModelError(f"{where}: external data of {length} bytes, its shape has {expected}")
+        data = memoryview(self._read(location.path, location.offset, length)).cast("B")
+        if len(data) != length:
+            raise ModelError(f"{where}: the reader gave {len(data)} bytes, not {length}")
+        return data.toreadonly()
 
 
 def _open_inside(path: str, folders: Sequence[str]) -> int:

@@ -19,7 +19,14 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 
 from cuvil.errors import ModelError
 from cuvil.frontends.onnx import tensor_data
-from cuvil.frontends.onnx.external import ExternalFiles, Location, SourceFile, map_file
+from cuvil.frontends.onnx.external import (
+    ExternalFiles,
+    Location,
+    ReadFiles,
+    Reader,
+    SourceFile,
+    map_file,
+)
 from cuvil.frontends.onnx.wire import Skeleton, scan
 from cuvil.ir.dtypes import DType
 from cuvil.ir.pool import Constant, Pool
@@ -62,6 +69,16 @@ class OpenedModel:
         self._external = external
         self._skeleton = skeleton
         self._source = source
+
+    @property
+    def source(self) -> SourceFile | None:
+        """The model's file, where it came from one."""
+        return self._source
+
+    @property
+    def external_sources(self) -> list[SourceFile]:
+        """The files of external data read so far, called as the model calls them."""
+        return self._external.sources
 
     @property
     def sources(self) -> list[SourceFile]:
@@ -114,16 +131,18 @@ def open_model(
     *,
     folder: str | os.PathLike[str] | None = None,
     allow_hard_links: bool = False,
+    reader: Reader | None = None,
 ) -> OpenedModel:
     """Opens a `.onnx` file, the bytes of one, or a ModelProto.
 
     External data is looked for in `folder`, by default the file's; bytes and messages have none.
-    The rule for it is told in `external`; `allow_hard_links` accepts files with several names. The
-    source must not change while the result, or a constant made from it, is in use.
+    The rule for it is told in `external`; `allow_hard_links` accepts files with several names. A
+    `reader` hands it out instead of files. The source must not change while the result, or a
+    constant made from it, is in use.
     ModelError for a file that is missing, unreadable, damaged, or not a model.
     """
     if isinstance(source, onnx.ModelProto):
-        external = ExternalFiles(_folders(None, folder), allow_hard_links=allow_hard_links)
+        external = _external(_folders(None, folder), allow_hard_links, reader)
         _check(source, "<ModelProto>")
         return OpenedModel(source, "<ModelProto>", external)
     path = file = None
@@ -132,9 +151,15 @@ def open_model(
     else:
         path = name = os.fspath(source)
         data, file = _map_model(path)
-    external = ExternalFiles(_folders(path, folder), allow_hard_links=allow_hard_links)
+    external = _external(_folders(path, folder), allow_hard_links, reader)
     skeleton = scan(data, name)
     return OpenedModel(_parse(skeleton, name), name, external, skeleton, file)
+
+
+def _external(folders: list[str], hard_links: bool, reader: Reader | None) -> ExternalFiles:
+    if reader is not None:
+        return ReadFiles(reader)
+    return ExternalFiles(folders, allow_hard_links=hard_links)
 
 
 def _folders(path: str | None, folder: str | os.PathLike[str] | None) -> list[str]:

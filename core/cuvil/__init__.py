@@ -1,0 +1,83 @@
+"""Cuvil compiles neural-network inference to native code.
+
+    engine = cuvil.compile("model.onnx")
+    y = engine(x)
+
+Names load what they need when they are first used, so `import cuvil` itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from cuvil.version import VERSION as __version__  # noqa: N811
+
+TYPE_CHECKING = False  # as typing's, whose import would cost more than all else here
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cuvil.engine.api import compile, load
+    from cuvil.engine.compiler import Compiler
+    from cuvil.engine.engine import Engine
+    from cuvil.errors import (
+        ArtefactError,
+        CancelledError,
+        CompileError,
+        DTypeError,
+        Error,
+        InputError,
+        ModelError,
+        OptionError,
+        RuntimeFailure,
+        ShapeMismatchError,
+        TargetError,
+        TimeLimitError,
+        UnsupportedError,
+    )
+
+__all__ = [
+    "ArtefactError",
+    "CancelledError",
+    "CompileError",
+    "Compiler",
+    "DTypeError",
+    "Engine",
+    "Error",
+    "InputError",
+    "ModelError",
+    "OptionError",
+    "RuntimeFailure",
+    "ShapeMismatchError",
+    "TargetError",
+    "TimeLimitError",
+    "UnsupportedError",
+    "__version__",
+    "compile",
+    "fusion_pattern",
+    "load",
+    "op",
+    "op_fusion",
+]
+
+_HOMES = {
+    "compile": "cuvil.engine.api",
+    "load": "cuvil.engine.api",
+    "Engine": "cuvil.engine.engine",
+    "Compiler": "cuvil.engine.compiler",
+    "fusion_pattern": "cuvil.rewrite.user",
+    "op_fusion": "cuvil.rewrite.user",
+    "op": "cuvil.rewrite.user",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, each from the module that defines it; kept once found."""
+    if name not in __all__:
+        raise AttributeError(f"module 'cuvil' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES.get(name, "cuvil.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

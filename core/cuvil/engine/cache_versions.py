@@ -1,0 +1,47 @@
+"""What took part in a compile, for its key; needed only where something was compiled."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from cuvil.engine.cache_files import tree_digest
+from cuvil.engine.cache_key import package_state
+from cuvil.version import VERSION
+
+_LIBRARIES = ("llvmlite", "xdsl", "onnx", "onnx_ir", "numpy", "ml_dtypes")
+
+
+def compiler_versions(backend: str) -> dict[str, str]:
+    """What takes part in a compile with the backend whose package is called so: name -> version.
+
+    Cuvil's own packages have the digest of their sources beside it: a checkout changes without
+    its version.
+    """
+    own = {name: f"{VERSION} {tree_digest(_folder(name))}" for name in ("cuvil", backend)}
+    return own | {name: _version(name) for name in _LIBRARIES}
+
+
+def package_states(backend: str) -> list[list[str]]:
+    """Paths with a quick digest of their state: while it stays, so do the versions."""
+    paths = [_folder("cuvil"), _folder(backend), *map(_origin, _LIBRARIES)]
+    return [[path, package_state(path)] for path in paths]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package.replace("_", "-"))
+    except PackageNotFoundError:
+        return "?"
+
+
+def _origin(package: str) -> str:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(package)
+    return spec.origin
+
+
+def _folder(package: str) -> str:
+    return os.path.dirname(_origin(package))

@@ -1,0 +1,84 @@
+"""`cuvil.Compiler`: ahead of time, from a model to files, in three calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cuvil.aot.write import Artefact, compile_to_folder, split_output
+from cuvil.engine.api import checked_source
+from cuvil.options import Options
+
+Progress = Callable[[str], None]
+
+
+class Compiler:
+    """A model and how it is to be compiled.
+
+    model = cuvil.Compiler.load("bert.onnx")
+    model.optimize(target="cpu", passes=["fuse_norm_act"])
+    model.compile(output_path="./libbert.so")
+    """
+
+    def __init__(self, source: Any, options: Options | None = None) -> None:
+        self.source = source
+        self.options = options or Options()
+
+    @classmethod
+    def load(cls, model: Any) -> Compiler:
+        """A compiler for the path of an ONNX file, the bytes of one, or a ModelProto.
+
+        The file is read by `compile`, which raises ModelError or UnsupportedError.
+        """
+        return cls(checked_source(model))
+
+    def optimize(
+        self,
+        *,
+        target: str | None = None,
+        cpu: str | None = None,
+        features: str | None = None,
+        passes: Sequence[str] | None = None,
+        opt_level: int | str | None = None,
+        dims: Mapping[str, int] | None = None,
+        bounds: Mapping[str, tuple[int, int | None]] | None = None,
+    ) -> Compiler:
+        """Says what to compile for and how; what is None stays as it is. Returns itself.
+
+        The meaning of each is that of `cuvil.compile`. Raises OptionError.
+        """
+        given = {
+            "target": target, "cpu": cpu, "features": features, "opt_level": opt_level,
+            "passes": None if passes is None else tuple(passes), "dims": dims, "bounds": bounds,
+        }  # fmt: skip
+        changes = {name: value for name, value in given.items() if value is not None}
+        self.options = replace(self.options, **changes)  # type: ignore[arg-type]
+        return self
+
+    def compile(
+        self,
+        output_path: str | os.PathLike[str],
+        *,
+        emit: Sequence[str] = (),
+        name: str = "",
+        weights: str = "",
+        progress: Progress = lambda stage: None,
+    ) -> Artefact:
+        """Writes the compiled model: library, header, manifest, weights where they are apart.
+
+        output_path: a folder, or a file in it whose name says what to write (`libX.so`, `libX.a`,
+        `X.o`). emit: what to write instead, any of so, a, o, llvm, asm, mlir. name: prefix of
+        every exported symbol, by default that of the file, then the model's.
+        Raises CompileError, TargetError, OptionError and others of cuvil.Error.
+        """
+        folder, stem, kinds = split_output(output_path)
+        options = replace(
+            self.options,
+            name=name or self.options.name or stem,
+            weights=weights or self.options.weights,
+        )
+        return compile_to_folder(
+            self.source, folder, options, emit=tuple(emit) or kinds, progress=progress
+        )

@@ -1,0 +1,50 @@
+"""Torch tensors in and out without a copy; torch is used only where the caller has imported it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import modules
+from typing import Any
+
+import numpy as np
+
+from cuvil.errors import InputError
+
+
+def has_tensor(args: Sequence[Any]) -> bool:
+    """Whether any argument is a torch tensor; torch must have been imported."""
+    kind = getattr(modules["torch"], "Tensor", ())  # absent while torch itself is being imported
+    return any(isinstance(a, kind) for a in args)
+
+
+def to_arrays(args: Sequence[Any]) -> list[Any]:
+    """Arguments as the runtime takes them: tensors as views of their memory.
+
+    Raises InputError for a tensor of another device or of a layout that is not dense or strided.
+    """
+    tensor = modules["torch"].Tensor
+    return [_to_array(a) if isinstance(a, tensor) else a for a in args]
+
+
+def to_tensors(outputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
+    """Arrays as torch tensors that share their memory."""
+    return [_to_tensor(a) for a in outputs]
+
+
+def _to_array(tensor: Any) -> Any:
+    torch = modules["torch"]
+    if tensor.device.type != "cpu":
+        raise InputError(f"a tensor is on device '{tensor.device}': pass tensor.cpu()")
+    if tensor.layout is not torch.strided:
+        raise InputError(f"a tensor has layout {tensor.layout}: pass tensor.to_dense()")
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if plain.dtype is torch.bfloat16:
+        return plain  # by DLPack: torch gives numpy no bfloat16
+    return plain.numpy()
+
+
+def _to_tensor(array: np.ndarray[Any, Any]) -> Any:
+    torch = modules["torch"]
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
