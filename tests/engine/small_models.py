@@ -12,7 +12,7 @@ HEADER = '<ir_version: 8, opset_import: ["" : 18]>'
 
 
 def model(graph: str) -> onnx.ModelProto:
-    """From the text of a graph: `add (float[4] x, float[4] y) => (float[4] z) { z = Add(x, y) }`."""
+    """From the text of a graph: `add (float[4] x) => (float[4] y) { y = Add(x, x) }`."""
     return onnx.parser.parse_model(HEADER + graph)
 
 

@@ -180,7 +180,7 @@ def test_ahead_of_time_and_back(tmp_path: Path) -> None:
     for place in (tmp_path / "out", artefact.library):
         got = cuvil.load(place, threads=1)(x)
         np.testing.assert_allclose(got, small_models.dense_result(made, x), rtol=1e-5)
-    with pytest.raises(cuvil.ArtefactError, match="no .so or .o"):
+    with pytest.raises(cuvil.ArtefactError, match=r"no \.so or \.o"):
         cuvil.load(tmp_path)
 
 

@@ -14,7 +14,10 @@ from cuvil.errors import InputError
 def has_tensor(args: Sequence[Any]) -> bool:
     """Whether any argument is a torch tensor; torch must have been imported."""
     kind = getattr(modules["torch"], "Tensor", ())  # absent while torch itself is being imported
-    return any(isinstance(a, kind) for a in args)
+    for a in args:  # a loop, and arrays first: this is part of every call
+        if type(a) is not np.ndarray and isinstance(a, kind):
+            return True
+    return False
 
 
 def to_arrays(args: Sequence[Any]) -> list[Any]:
@@ -32,7 +35,10 @@ def to_tensors(outputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
 
 
 def _to_array(tensor: Any) -> Any:
-    torch = modules["torch"]
+    try:
+        return tensor.numpy()
+    except (TypeError, RuntimeError):  # all that is not plain, told apart below
+        torch = modules["torch"]
     if tensor.device.type != "cpu":
         raise InputError(f"a tensor is on device '{tensor.device}': pass tensor.cpu()")
     if tensor.layout is not torch.strided:
