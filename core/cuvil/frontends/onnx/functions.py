@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import onnx
 import onnx_ir as ir
 
 from cuvil.ir.types import TensorType
 
-__all__ = ["has_body", "schema_function"]
+__all__ = ["has_body", "quiet", "schema_function"]
 
 
 def has_body(op: str, opset: int, domain: str) -> bool:
@@ -46,7 +48,19 @@ def schema_function(
     if not proto.node:
         return None
     _complete(proto, schema)
-    return ir.serde.deserialize_function(proto)
+    with quiet():
+        return ir.serde.deserialize_function(proto)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """onnx-ir logs what it finds wrong; the importer says it in its errors, with the node."""
+    logger = logging.getLogger("onnx_ir.serde")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _complete(proto: onnx.FunctionProto, schema: onnx.defs.OpSchema) -> None:

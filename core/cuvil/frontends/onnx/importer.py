@@ -159,9 +159,10 @@ class Importer:
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()
-        if record.limit is not None and len(given) > record.limit:
-            raise ModelError(f"{where}: {len(given)} inputs, the most are {record.limit}")
-        if len(given) < record.required or any(v is None for v in given[: record.required]):
+        if not record.variadic and len(given) > record.named:
+            raise ModelError(f"{where}: {len(given)} inputs, the most are {record.named}")
+        needed = given[: record.required] + given[record.named :]
+        if len(given) < record.required or any(v is None for v in needed):
             raise ModelError(f"{where}: an input is missing, {record.required} are required")
         keywords = arguments(record, attrs, where)
         cx = NodeCx(self, frame, node, where)
@@ -302,11 +303,13 @@ class Importer:
         """Whatever a hostile node makes a composition raise is an error that names the node."""
         try:
             yield
-        except (Error, MemoryError):
+        except Error:
             raise
+        except ValueError as error:
+            raise ModelError(f"{where}: {error}") from error
         except Exception as error:
-            reason = str(error) or type(error).__name__
-            raise ModelError(f"{where}: {reason}") from error
+            reason = f"{type(error).__name__} {error}".strip()
+            raise ModelError(f"{where}: inputs or attributes do not fit ({reason})") from error
 
 
 def _key(domain: str, name: str, overload: str = "") -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.frontends.onnx.functions import quiet
 from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import input_types
@@ -78,7 +79,8 @@ def import_opened(
 def read_graph(opened: OpenedModel) -> ir.Model:
     """The model's graph by onnx-ir, nodes in an order in which values come before their uses."""
     try:
-        model = ir.from_proto(opened.model)
+        with quiet():
+            model = ir.from_proto(opened.model)
         model.graph.sort()
         for function in model.functions.values():
             function.sort()

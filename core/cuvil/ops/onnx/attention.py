@@ -83,6 +83,8 @@ def _repeated(cx: Cx, x: Value, heads: Dim) -> Value:
 
 def _width(cx: Cx, q: Value) -> int:
     width = cx.dims(q)[-1]
+    if width == 0:
+        cx.bad("heads have no elements")
     if not isinstance(width, int):
         cx.fail("a symbolic head width needs a scale")
     return width

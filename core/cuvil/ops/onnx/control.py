@@ -103,10 +103,7 @@ def scan(
     scan_output_directions: Ints = (),
 ) -> tuple[Value, ...]:
     """The body on every slice of the scanned inputs; its outputs are stacked."""
-    states = list(values[: len(values) - num_scan_inputs])
-    scanned = values[len(states) :]
-    if not scanned or num_scan_inputs > len(values):
-        cx.bad(f"{num_scan_inputs} scan inputs of {len(values)}")
+    states, scanned = _scan_operands(cx, values, num_scan_inputs)
     given = scan_input_axes or (0,) * len(scanned)
     axes = [axis_in(cx, a, cx.type(v).rank) for a, v in zip(given, scanned, strict=True)]
     results = _scanned(cx, body, states, scanned, axes, scan_input_directions)
@@ -115,6 +112,13 @@ def scan(
     turned = scan_output_directions or (0,) * len(stacked)
     placed = [_placed(cx, v, a, t) for v, a, t in zip(stacked, ends, turned, strict=True)]
     return (*results[: len(states)], *placed)
+
+
+def _scan_operands(cx: Cx, values: Sequence[Value], count: int) -> tuple[list[Value], list[Value]]:
+    """(initial states, scanned inputs); the last `count` operands are scanned."""
+    if not 1 <= count <= len(values):
+        cx.bad(f"{count} scan inputs of {len(values)}")
+    return list(values[: len(values) - count]), list(values[len(values) - count :])
 
 
 def _scanned(
@@ -153,7 +157,7 @@ def scan_batches(
     """Before opset 9 every input has a batch axis first; entries are scanned one by one."""
     if lengths is not None:
         cx.fail("sequence_lens is not supported")
-    states = len(values) - num_scan_inputs
+    states = len(_scan_operands(cx, values, num_scan_inputs)[0])
     counter = cx.new_symbol("entry")
 
     def entry() -> Sequence[SSAValue]:

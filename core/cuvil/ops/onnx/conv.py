@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+import numpy as np
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import static
+from cuvil.ops.onnx.helpers import index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.window import AUTO_PADS, window
 
@@ -103,3 +106,38 @@ def _transposed_pads(full: Sequence[Dim], out: Sequence[Dim], auto_pad: str) -> 
     total = [f - o for f, o in zip(full, out, strict=True)]
     less, more = [t // 2 for t in total], [t - t // 2 for t in total]
     return [*less, *more] if auto_pad == "SAME_UPPER" else [*more, *less]
+
+
+@onnx_op("Col2Im", since=18)
+def col2im(
+    cx: Cx,
+    x: Value,
+    image_shape: Value,
+    block_shape: Value,
+    *,
+    dilations: Ints = (),
+    pads: Ints = (),
+    strides: Ints = (),
+) -> Value:
+    """Columns [N, C * block, L] added up into an image: a transposed convolution with ones."""
+    image, block = (index_list(cx, v, "a shape") for v in (image_shape, block_shape))
+    n, size = len(block), math.prod(block)
+    strides, dilations = strides or (1,) * n, dilations or (1,) * n
+    pads = pads or (0,) * 2 * n
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, block, strict=True)]
+    room = [i + pads[k] + pads[n + k] - reach[k] for k, i in enumerate(image)]
+    grid = [r // s + 1 for r, s in zip(room, strides, strict=True)]
+    batch, rows, _ = cx.dims(x)
+    channels = static(cx, [rows], "the rows")[0] // size
+    if size > 4096 or channels > 4096:
+        cx.fail(f"{channels} channels of blocks of {size} are too many")
+    one_hot = np.tile(np.eye(size), (channels, 1)).reshape(channels * size, 1, *block)
+    return cx.b.conv_transpose(
+        cx.b.reshape(x, dims=(batch, rows, *grid)),
+        cx.b.const(one_hot, cx.type(x).dtype.name),
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        groups=channels,
+        output_padding=[r % s for r, s in zip(room, strides, strict=True)],
+    )

@@ -29,7 +29,8 @@ Compose = Callable[..., Any]
 class OnnxOp:
     """What is known of one version of an operator: how it is called, and its composition.
 
-    required: how many leading inputs must be present. limit: the most inputs, None for any number.
+    required: how many leading inputs must be present. named: how many inputs have a name of their
+    own; variadic: whether more may follow, all present.
     attrs: attribute -> default, or REQUIRED.
     """
 
@@ -38,7 +39,8 @@ class OnnxOp:
     since: int
     compose: Compose
     required: int
-    limit: int | None
+    named: int
+    variadic: bool
     attrs: Mapping[str, Any]
 
 
@@ -76,7 +78,8 @@ def _record(name: str, domain: str, since: int, compose: Compose) -> OnnxOp:
         since,
         compose,
         required=sum(p.default is p.empty for p in inputs),
-        limit=None if variadic else len(inputs),
+        named=len(inputs),
+        variadic=variadic,
         attrs={p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY},
     )
 
