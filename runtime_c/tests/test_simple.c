@@ -1,0 +1,49 @@
+/* The one-call form: many threads, first calls included, and what it refuses. */
+#include "cuvil/simple.h"
+
+#include <pthread.h>
+
+#include "check.h"
+#include "models.h"
+
+enum { THREADS = 12, CALLS = 500, ROWS = 7 };
+
+static cuvil_simple simple;
+
+static cuvil_status add(int64_t rows, const float *x, const float *y, float *z) {
+  void *data[] = {(void *)x, (void *)y, z};
+  return cuvil_simple_run(&add_artefact, &simple, &rows, data);
+}
+
+static void *work(void *argument) {
+  float x[ROWS * 3], y[ROWS * 3], z[ROWS * 3];
+  float mine = (float)(intptr_t)argument;
+  intptr_t wrong = 0;
+  for (int call = 0; call < CALLS; call++) {
+    int rows = 1 + call % ROWS;
+    for (int i = 0; i < rows * 3; i++) x[i] = mine, y[i] = (float)i, z[i] = -1;
+    wrong += add(rows, x, y, z) != CUVIL_OK;
+    for (int i = 0; i < rows * 3; i++) wrong += z[i] != mine + (float)i;
+  }
+  return (void *)wrong;
+}
+
+int main(void) {
+  pthread_t threads[THREADS];
+  for (intptr_t t = 0; t < THREADS; t++) {
+    CHECK(!pthread_create(&threads[t], NULL, work, (void *)t));
+  }
+  for (int t = 0; t < THREADS; t++) {
+    void *wrong;
+    CHECK(!pthread_join(threads[t], &wrong) && !wrong);
+  }
+  float x[3] = {1, 2, 3}, z[3];
+  CHECK(add(1, x, x, z) == CUVIL_OK && z[2] == 6);
+  CHECK(add(13, x, x, z) != CUVIL_OK); /* a condition of the model */
+  CHECK(add(0, x, x, z) != CUVIL_OK);  /* below the bound */
+  CHECK(add(-1, x, x, z) != CUVIL_OK);
+  CHECK(add(1, NULL, x, z) == CUVIL_INVALID_ARGUMENT);
+  CHECK(add(1, x, x, NULL) == CUVIL_INVALID_ARGUMENT);
+  CHECK(add(1, x, x, z) == CUVIL_OK && z[0] == 2);
+  return check_result();
+}
