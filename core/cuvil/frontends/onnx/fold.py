@@ -108,7 +108,10 @@ def _settled(array: Array, kind: DType) -> Array:
 
 
 def _number(item: Any) -> Any:
-    return item.num / item.den if isinstance(item, Ratio) else item
+    if not isinstance(item, Ratio):
+        return item
+    assert isinstance(item.num, int)
+    return item.num / item.den
 
 
 def _at_least_zero(dim: Dim) -> bool:
@@ -117,14 +120,20 @@ def _at_least_zero(dim: Dim) -> bool:
 
 
 def _int_div(a: Dim, b: Dim) -> Dim:
-    """Truncating division, where it is that of floor."""
-    if b == 0 or not (_at_least_zero(a) and _at_least_zero(b)):
+    """Division by a positive number, rounded towards zero."""
+    if b == 0 or not _at_least_zero(b):
         raise UnknownValueError
-    return a // b
+    if _at_least_zero(a):
+        return a // b
+    return dim_max(a, 0) // b - dim_max(-a, 0) // b
+
+
+def _int_fmod(a: Dim, b: Dim) -> Dim:
+    return a - b * _int_div(a, b)
 
 
 def _int_mod(a: Dim, b: Dim) -> Dim:
-    if b == 0 or not (_at_least_zero(a) and _at_least_zero(b)):
+    if b == 0 or not _at_least_zero(b):
         raise UnknownValueError
     return a % b
 
@@ -182,11 +191,7 @@ def _cast(x: Sequence[Array], _: Attrs, types: Sequence[TensorType], out: Tensor
 
 
 def _truncated(value: Any) -> Any:
-    if not isinstance(value, Ratio):
-        return value
-    if not _at_least_zero(value.num):
-        raise UnknownValueError
-    return value.floor()
+    return _int_div(value.num, value.den) if isinstance(value, Ratio) else value
 
 
 def _rounded(how: str) -> Callable[[Any], Any]:
@@ -240,7 +245,7 @@ _RULES: dict[str, Callable[..., Any]] = {
     "mul": _on(lambda a, b: a * b),
     "div": _on(_div),
     "mod": _on(_int_mod),
-    "fmod": _on(_int_mod),
+    "fmod": _on(_int_fmod),
     "neg": _on(lambda a: -a),
     "abs": _on(_abs),
     "relu": _on(_abs),

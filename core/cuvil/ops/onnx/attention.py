@@ -41,6 +41,8 @@ def attention(
     if other or boolean or (is_causal and past_k is not None):
         return NotImplemented
     flat = cx.type(q).rank == 3
+    if scale is None and not isinstance(cx.dims(q)[-1], int):
+        return NotImplemented
     if flat:
         if not q_num_heads or not kv_num_heads:
             cx.bad("operands of rank 3 need q_num_heads and kv_num_heads")
@@ -83,8 +85,6 @@ def _repeated(cx: Cx, x: Value, heads: Dim) -> Value:
 
 def _width(cx: Cx, q: Value) -> int:
     width = cx.dims(q)[-1]
-    if width == 0:
+    if not isinstance(width, int) or width == 0:
         cx.bad("heads have no elements")
-    if not isinstance(width, int):
-        cx.fail("a symbolic head width needs a scale")
     return width

@@ -29,7 +29,7 @@ def grid_sample(
     if padding_mode not in ("zeros", "border", "reflection"):
         cx.bad(f"padding_mode={padding_mode!r}")
     n = cx.type(x).rank - 2
-    if cx.type(grid).rank != n + 2 or cx.dims(grid)[-1] != n or n < 1:
+    if cx.type(grid).rank != n + 2 or cx.dims(grid)[-1] in (0, *range(n), n + 1) or n < 1:
         cx.bad(f"a grid of rank {cx.type(grid).rank} for {n} spatial axes")
     if mode == "cubic" and n > 2:
         cx.fail("cubic sampling of more than two axes is not supported")

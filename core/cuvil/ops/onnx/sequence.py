@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuvil.ir.dims import ceil_div
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import axis_in, index_list, static, unsqueezed
 from cuvil.ops.onnx.movement import concat
@@ -74,7 +73,7 @@ def split_to_sequence(
         sizes = index_list(cx, split, "split")
     else:
         size = 1 if split is None else index_list(cx, split, "split")[0]
-        if size < 1 or ceil_div(extent, size) > MOST_PARTS:
+        if size < 1 or extent > size * MOST_PARTS:
             cx.bad(f"parts of {size} of an axis of {extent}")
         sizes = [min(size, extent - first) for first in range(0, extent, size)]
     if sum(sizes) != extent:
