@@ -15,6 +15,7 @@ from cuvil.aot.write import compile_to_folder
 from cuvil.codegen.elf import defined_globals
 from cuvil.options import Options
 
+
 @pytest.mark.parametrize("kind", ["o", "a", "so"])
 def test_models_share_a_program(kind: str, tmp_path: Path) -> None:
     models = [compiled(name) for name in ("add1", "mul2", "twin")]

@@ -19,8 +19,9 @@ _FUNCTION, _EXECUTABLE = 2, 4  # symbol type, section flag
 def manifest(built: Built, model: Mapping[str, str], files: Iterable[str]) -> dict[str, Any]:
     """The manifest as plain data. model: name and hash of the source. files: names in the folder.
 
-    Dims are numbers or expressions of the symbols. code_bytes: machine code per variant and for
-    the runtime; of a kernel, its own functions (tiles that kernels share count for the variant).
+    Dims are numbers or expressions of the symbols. code_bytes: machine code per variant, of the
+    program that launches kernels and of the runtime; of a kernel, its own functions (tiles that
+    kernels share count for the variant only).
     """
     plan, target = built.plan, built.target
     code = code_sizes(built)
@@ -69,22 +70,31 @@ def kernel_nodes(sites: Iterable[str]) -> dict[str, list[str]]:
 
 
 def code_sizes(built: Built) -> dict[str, dict[str, int]]:
-    """Bytes of code: kernel -> variant -> bytes; under "" the totals of variants and runtime."""
-    sizes: dict[str, dict[str, int]] = {"": {}}
-    prefix = f"{built.plan.name}."
+    """Bytes of code: kernel -> variant -> bytes; under "" the totals, as in `manifest`."""
+    totals = {"program": 0, "runtime": 0}
+    sizes: dict[str, dict[str, int]] = {"": totals}
     for unit, data in zip(built.code.units, built.objects, strict=True):
         variant = unit.name.partition(".")[0]
-        total = "runtime" if variant == "model" else variant
-        source = read_object(data)
-        own = sum(s.size for s in source.sections if s.flags & _EXECUTABLE)
-        sizes[""][total] = sizes[""].get(total, 0) + own
-        table = source.find(SYMTAB)
-        for symbol in source.symbols(table) if table else ():
-            head, _, rest = symbol.name.removeprefix(prefix).partition(".")
-            if symbol.type == _FUNCTION and symbol.name.startswith(prefix) and head == variant:
-                by_variant = sizes.setdefault(rest.partition(".")[0], {})
-                by_variant[variant] = by_variant.get(variant, 0) + symbol.size
+        code, functions = _functions(data, f"{built.plan.name}.")
+        if unit.name == "model":
+            totals["program"] = sum(size for _, size in functions)
+            totals["runtime"] = code - totals["program"]
+            continue
+        totals[variant] = totals.get(variant, 0) + code
+        for name, size in functions:
+            kernel = sizes.setdefault(name.split(".")[1], {})
+            kernel[variant] = kernel.get(variant, 0) + size
     return sizes
+
+
+def _functions(data: bytes, prefix: str) -> tuple[int, list[tuple[str, int]]]:
+    """Bytes of code in an object; the functions in it under `prefix` (taken off), with sizes."""
+    source = read_object(data)
+    code = sum(s.size for s in source.sections if s.flags & _EXECUTABLE)
+    table = source.find(SYMTAB)
+    symbols = source.symbols(table) if table else []
+    named = [s for s in symbols if s.type == _FUNCTION and s.name.startswith(prefix)]
+    return code, [(s.name.removeprefix(prefix), s.size) for s in named]
 
 
 def _port(port: Port) -> dict[str, Any]:
