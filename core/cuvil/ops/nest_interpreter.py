@@ -1,12 +1,15 @@
-"""Runs `nest` kernels on numpy arrays, an element at a time: what a kernel means, for tests.
+"""Runs `nest` kernels on numpy arrays: what a kernel means, for tests.
 
 Scalars mean what the scalar table says; f16 and bf16 are rounded after every operation. Loads and
-stores outside a buffer raise IndexError, a failed `nest.fail_if` is the returned status.
+stores outside a buffer raise IndexError, a failed `nest.fail_if` is the returned status. The
+iterations of a parallel loop run side by side, an op at a time on arrays of one value per
+iteration; RuntimeError where they are not independent. All else runs an element at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,15 +19,25 @@ from cuvil.ir.dims import evaluate, product
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.ops import scalars
+from cuvil.ops.nest_accesses import Accesses
+
+Array = np.ndarray[Any, Any]
+DIVIDES = ("div", "mod")
 
 
 class _Run:
-    """The state of one task."""
+    """The state of one task. A value is a number, or an array of one number per iteration of the
+    parallel loop around it.
+
+    mask: the iterations that run what is being run; None: all. accesses: of the parallel loop.
+    """
 
     def __init__(self, env: Mapping[str, int]) -> None:
         self.env = env
         self.values: dict[Value, Any] = {}
         self.status = 0
+        self.mask: Array | None = None
+        self.accesses: Accesses | None = None
 
     def block(self, block: Block, args: Sequence[Any] = ()) -> list[Any]:
         """Runs a block's ops; returns what it yields."""
@@ -40,6 +53,16 @@ class _Run:
 
     def set(self, op: Operation, value: Any) -> None:
         self.values[op.results[0]] = value
+
+    @contextmanager
+    def only(self, mask: Array) -> Iterator[Array]:
+        """Runs what follows for the iterations in `mask` that run at all."""
+        before = self.mask
+        self.mask = mask if before is None else mask & before
+        try:
+            yield self.mask
+        finally:
+            self.mask = before
 
 
 def _number(attribute: Any) -> Any:
@@ -58,32 +81,40 @@ def _dim(run: _Run, op: Operation) -> None:
     run.set(op, evaluate(op.expr.data[0], run.env))
 
 
-def _divided(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    def checked(a: int, b: int) -> int:
-        if a < 0 or b < 0:
-            raise ArithmeticError(f"div and mod are of non-negative numbers, not {a} and {b}")
-        return operation(a, b or 1)
-
-    return checked
-
-
-_INDEX: dict[str, Callable[[int, int], Any]] = {
+_INDEX: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "div": _divided(lambda a, b: a // b),
-    "mod": _divided(lambda a, b: a % b),
-    "min": min,
-    "max": max,
-    "lt": lambda a, b: np.bool_(a < b),
-    "le": lambda a, b: np.bool_(a <= b),
-    "eq": lambda a, b: np.bool_(a == b),
+    "div": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "min": lambda a, b: min(a, b) if _plain(a, b) else np.minimum(a, b),
+    "max": lambda a, b: max(a, b) if _plain(a, b) else np.maximum(a, b),
+    "lt": lambda a, b: np.less(a, b),
+    "le": lambda a, b: np.less_equal(a, b),
+    "eq": lambda a, b: np.equal(a, b),
 }
+
+
+def _plain(a: Any, b: Any) -> bool:
+    return not (isinstance(a, np.ndarray) or isinstance(b, np.ndarray))
 
 
 def _index(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.IndexOp)
-    run.set(op, _INDEX[op.fn.data](run.get(op, 0), run.get(op, 1)))
+    a, b, fn = run.get(op, 0), run.get(op, 1), op.fn.data
+    if fn in DIVIDES:
+        a, b = _active(run, a), _active(run, b)
+        if np.any(np.less(a, 0)) or np.any(np.less(b, 0)):
+            raise ArithmeticError(f"div and mod are of non-negative numbers, not {a} and {b}")
+        b = np.where(b == 0, 1, b) if isinstance(b, np.ndarray) else b or 1
+    run.set(op, _INDEX[fn](a, b))
+
+
+def _active(run: _Run, value: Any) -> Any:
+    """The value, 0 in iterations that do not run."""
+    if run.mask is None or not isinstance(value, np.ndarray):
+        return value
+    return np.where(run.mask, value, 0)
 
 
 def _scalar(run: _Run, op: Operation) -> None:
@@ -98,46 +129,104 @@ def _scalar(run: _Run, op: Operation) -> None:
 
 def _convert(run: _Run, op: Operation) -> None:
     kind, value = op.results[0].type, run.get(op, 0)
-    run.set(op, kind.dtype.numpy.type(value) if isinstance(kind, ElementType) else int(value))
+    if isinstance(value, np.ndarray):
+        to = kind.dtype.numpy if isinstance(kind, ElementType) else np.int64
+        run.set(op, value.astype(to))
+    else:
+        run.set(op, kind.dtype.numpy.type(value) if isinstance(kind, ElementType) else int(value))
 
 
-def _place(run: _Run, op: Operation, at: int) -> tuple[Any, int]:
+def _place(run: _Run, op: Operation, at: int, write: bool) -> tuple[Array, Any]:
+    """A buffer and the offset in it, which is checked; that of a masked iteration is 0."""
     buffer, offset = run.get(op, at), run.get(op, at + 1)
-    if not 0 <= offset < buffer.size:
+    if run.accesses is not None:
+        run.accesses.note(op, buffer, offset, run.mask, write)
+    if run.mask is not None:
+        offset = np.where(run.mask, offset, 0)
+    places = np.asarray(offset)
+    if places.size and not (places.min() >= 0 and places.max() < buffer.size):
         raise IndexError(f"{op.name} at {offset} of a buffer of {buffer.size} elements")
     return buffer, offset
 
 
 def _load(run: _Run, op: Operation) -> None:
-    buffer, offset = _place(run, op, 0)
+    buffer, offset = _place(run, op, 0, write=False)
     run.set(op, buffer[offset])
 
 
 def _store(run: _Run, op: Operation) -> None:
-    buffer, offset = _place(run, op, 1)
+    buffer, offset = _place(run, op, 1, write=True)
     value = run.get(op, 0)
     if value.dtype != buffer.dtype:
         raise TypeError(f"{value.dtype} stored into a buffer of {buffer.dtype}")
+    if run.mask is not None:
+        value = np.broadcast_to(value, run.mask.shape)[run.mask]
+        offset = offset[run.mask]
     buffer[offset] = value
 
 
 def _for(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.ForOp)
+    lo, hi, step = run.get(op, 0), run.get(op, 1), op.step.value.data
     carried = [run.values[v] for v in op.carried]
-    for iv in range(run.get(op, 0), run.get(op, 1), op.step.value.data):
-        carried = run.block(op.body.block, [iv, *carried])
+    if not _plain(lo, hi):
+        carried = _uneven(run, op, lo, hi, carried)
+    elif op.kind.data == "parallel" and run.accesses is None and _side_by_side(op, lo, hi):
+        count = len(range(lo, hi, step))
+        run.accesses = Accesses(count)
+        run.block(op.body.block, [lo + step * np.arange(count)])
+        run.accesses.check()
+        run.accesses = None
+    else:
+        for iv in range(lo, hi, step):
+            carried = run.block(op.body.block, [iv, *carried])
     run.values.update(zip(op.results, carried, strict=True))
+
+
+def _side_by_side(op: nest.ForOp, lo: int, hi: int) -> bool:
+    """Whether iterations run at once: there are several, with nothing that they would share."""
+    several = hi - lo > 1 and not op.carried
+    return several and not any(isinstance(o, nest.ScratchOp) for o in op.body.walk())
+
+
+def _uneven(run: _Run, op: nest.ForOp, lo: Any, hi: Any, carried: list[Any]) -> list[Any]:
+    """A loop whose bounds differ between the iterations of the parallel loop around it."""
+    iv = np.asarray(lo)
+    while True:
+        with run.only(np.less(iv, hi)) as running:
+            if not running.any():
+                return carried
+            following = run.block(op.body.block, [iv, *carried])
+            carried = [np.where(running, f, c) for f, c in zip(following, carried, strict=True)]
+        iv = iv + op.step.value.data
 
 
 def _if(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.IfOp)
-    chosen = op.then if run.get(op, 0) else op.orelse
-    run.values.update(zip(op.results, run.block(chosen.block), strict=True))
+    cond = run.get(op, 0)
+    if isinstance(cond, np.ndarray):
+        results = _both(run, op, cond)
+    else:
+        results = run.block((op.then if cond else op.orelse).block)
+    run.values.update(zip(op.results, results, strict=True))
+
+
+def _both(run: _Run, op: nest.IfOp, cond: Array) -> list[Any]:
+    """Runs each region for the iterations that take it."""
+    branches: list[list[Any]] = []
+    for region, mask in ((op.then, cond), (op.orelse, ~cond)):
+        with run.only(mask) as running:
+            branches.append(run.block(region.block) if running.any() else [])
+    then, orelse = branches
+    if not then or not orelse:
+        return then or orelse
+    return [np.where(cond, a, b) for a, b in zip(then, orelse, strict=True)]
 
 
 def _fail_if(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.FailIfOp)
-    if run.get(op, 0):
+    failed = run.get(op, 0)
+    if np.any(failed if run.mask is None else failed & run.mask):
         run.status = op.status.value.data
 
 
@@ -164,7 +253,7 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
 
 def run_kernel(
     kernel: nest.KernelOp,
-    buffers: Sequence[np.ndarray[Any, Any]],
+    buffers: Sequence[Array],
     env: Mapping[str, int] | None = None,
 ) -> int:
     """Runs every task on these flat arrays, in order; returns 0 or the last failing status."""
@@ -174,3 +263,21 @@ def run_kernel(
         run.block(kernel.body.block, [*buffers, task])
         status = run.status or status
     return status
+
+
+def run_region(
+    block: Block,
+    args: Sequence[Any],
+    around: Mapping[Value, Any],
+    env: Mapping[str, int],
+    accesses: Accesses | None = None,
+) -> list[Any]:
+    """What a block of a kernel yields for these arguments, numbers or arrays that broadcast.
+
+    around: values of the kernel that the block uses, such as buffers. accesses: is told what the
+    block reads.
+    """
+    run = _Run(env)
+    run.values.update(around)
+    run.accesses = accesses
+    return run.block(block, args)

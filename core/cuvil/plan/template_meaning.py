@@ -1,0 +1,145 @@
+"""What a `nest.template` computes, in numpy: the sums of its spec, then its epilogue's region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cuvil.ir import nest
+from cuvil.ir.dims import evaluate
+from cuvil.ir.names import Value
+from cuvil.ops.nest_accesses import Accesses
+from cuvil.ops.nest_interpreter import run_region
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A template with its buffers and the values of its symbols."""
+
+    op: nest.TemplateOp
+    buffers: Mapping[Value, Array]
+    env: Mapping[str, int]
+
+    def sizes(self, key: str) -> list[int]:
+        return [evaluate(d, self.env) for d in self.op.spec.data[key].data]  # type: ignore[attr-defined]
+
+    def rows(self, key: str, width: int) -> list[list[int]]:
+        flat = self.sizes(key)
+        return [flat[i : i + width] for i in range(0, len(flat), width)]
+
+    def buffer(self, i: int) -> Array:
+        return self.buffers[self.op.buffers[i]]
+
+    def finish(self, acc: Array, indices: Sequence[Array], c_at: Array) -> None:
+        """Runs the epilogue on sums and stores what it yields at offsets `c_at` of C.
+
+        indices: what the region gets behind the accumulator; all broadcast to acc's shape.
+        """
+        accesses, target = Accesses(*acc.shape), self.buffer(2)
+        block = self.op.epilogue.block
+        (result,) = run_region(block, [acc, *indices], self.buffers, self.env, accesses)
+        place = np.broadcast_to(c_at, acc.shape)
+        accesses.note(self.op, target, place, None, write=True)
+        accesses.check()
+        if result.dtype != target.dtype:
+            raise TypeError(f"{result.dtype} stored into a buffer of {target.dtype}")
+        target[_inside(target, place)] = result
+
+
+def run_template(
+    template: nest.TemplateOp, buffers: Mapping[Value, Array], env: Mapping[str, int]
+) -> None:
+    """Computes all of a template on flat arrays.
+
+    buffers: those of the kernel, by its block's arguments. Raises IndexError outside a buffer,
+    RuntimeError where the template writes what it also reads elsewhere.
+    """
+    _MEANING[template.kind.data](_Template(template, buffers, env))
+
+
+def _contract(t: _Template) -> None:
+    """C[batch, rows, n] = epilogue(sum over k of A[batch, rows, k] * B[batch, k, n])."""
+    batch, rows, k = t.rows("batch", 5), t.rows("rows", 3), t.rows("k", 2)
+    (n,), (panel,) = t.sizes("n"), t.sizes("panel")
+    outer = [d[0] for d in batch], [d[0] for d in rows]
+    *at, column = _grid([*outer[0], *outer[1], n])
+    bt, rt = at[: len(batch)], at[len(batch) :]
+    terms = _grid([d[0] for d in k])
+    k_at = _offsets(terms, [d[1] for d in k]).reshape(-1)
+    a_at = _offsets(bt, [d[1] for d in batch]) + _offsets(rt, [d[1] for d in rows])
+    shape = (*outer[0], *outer[1], n)
+    a, b = t.buffer(0), t.buffer(1)
+    a_at = np.broadcast_to(a_at, (*shape[:-1], 1)) + k_at
+    depth = np.arange(k_at.size)[:, None]
+    columns = np.arange(n)
+    inside = (columns // panel * k_at.size + depth) * panel + columns % panel
+    starts = _offsets(_grid(outer[0]), [d[2] for d in batch])
+    b_at = np.broadcast_to(starts, outer[0])[..., None, None] + inside
+    left = a[_inside(a, a_at)].reshape(*outer[0], -1, k_at.size)
+    acc = np.matmul(left, b[_inside(b, b_at)]).reshape(shape)
+    c_at = _offsets(bt, [d[3] for d in batch]) + _offsets(rt, [d[2] for d in rows]) + column
+    _apart(t.buffer(2), c_at, (a, a_at), (b, b_at))
+    t.finish(acc, [*bt, *rt, column + _offsets(bt, [d[4] for d in batch])], c_at)
+
+
+def _depthwise(t: _Template) -> None:
+    """C[batch, y, x, c] = epilogue(sum over taps (i, j) of A[batch, y', x', c] * B[i, j, c])."""
+    count, a_batch, c_batch = t.sizes("batch")
+    (channels,), out, taps = t.sizes("channels"), t.sizes("out"), t.sizes("kernel")
+    stride, dilation, a_step, c_step = (t.sizes(k) for k in ("stride", "dilation", "a", "c"))
+    a, b = t.buffer(0), t.buffer(1)
+    bt, y, x, channel = _grid([count, *out, channels])
+    acc = np.zeros((count, *out, channels), a.dtype)
+    c_at = bt * c_batch + y * c_step[0] + x * c_step[1] + channel
+    for i in range(taps[0]):
+        for j in range(taps[1]):
+            row, pixel = y * stride[0] + i * dilation[0], x * stride[1] + j * dilation[1]
+            a_at = bt * a_batch + row * a_step[0] + pixel * a_step[1] + channel
+            b_at = (i * taps[1] + j) * channels + channel
+            acc += a[_inside(a, a_at)] * b[_inside(b, b_at)]
+            _apart(t.buffer(2), c_at, (a, a_at), (b, b_at))
+    t.finish(acc, [bt, y, x, channel], c_at)
+
+
+_MEANING: dict[str, Callable[[_Template], None]] = {"contract": _contract, "depthwise": _depthwise}
+
+
+def _grid(extents: Sequence[int]) -> list[Array]:
+    """One array of indices per axis; together they broadcast to `extents`."""
+    return list(np.ix_(*(np.arange(e) for e in extents)))
+
+
+def _offsets(indices: Sequence[Array], strides: Sequence[int]) -> Array:
+    total: Array = np.zeros((), np.int64)
+    for index, stride in zip(indices, strides, strict=True):
+        total = total + index * stride
+    return total
+
+
+def _inside(buffer: Array, at: Array) -> Array:
+    """Offsets, all of them inside the buffer."""
+    if at.size and not (at.min() >= 0 and at.max() < buffer.size):
+        raise IndexError(
+            f"a template touches elements {at.min()} to {at.max()} of a buffer of {buffer.size}"
+        )
+    return at
+
+
+def _apart(target: Array, c_at: Array, *reads: tuple[Array, Array]) -> None:
+    """Checks that C shares no element with what the sums are made of."""
+    if not c_at.size:
+        return
+    for source, at in reads:
+        if np.may_share_memory(source, target) and _shared(source, at, target, c_at):
+            raise RuntimeError("a template writes what its sums read")
+
+
+def _shared(source: Array, at: Array, target: Array, c_at: Array) -> bool:
+    start = [x.__array_interface__["data"][0] for x in (source, target)]
+    read = start[0] + at.reshape(-1) * source.itemsize
+    return bool(np.isin(read, start[1] + c_at.reshape(-1) * target.itemsize).any())
