@@ -9,9 +9,18 @@ import onnx
 
 from cuvil.frontends.onnx import import_model
 from cuvil.ir.graph import Graph
+from cuvil.onnx_backend import Compiled, CuvilBackend
 from cuvil.ops import interpreter
 
 OPSET = 17
+
+
+class InterpreterBackend(CuvilBackend):
+    """Runs models in the numpy interpreter: the importer's meaning, without compiled code."""
+
+    @staticmethod
+    def compile_graph(graph: Graph) -> Compiled:
+        return lambda feeds: interpreter.run(graph, feeds)
 
 
 def model(graph: str, opset: int = OPSET, functions: str = "", extra: str = "") -> onnx.ModelProto:

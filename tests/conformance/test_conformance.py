@@ -1,18 +1,21 @@
-"""ONNX's own suite: exactly the listed cases do not pass."""
+"""ONNX's own suite through the importer and the interpreter.
+
+Compiled code runs the suite by `make conformance`, against the same list.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from cuvil.onnx_backend import ReferenceBackend
-from tools.conformance import differences, listed, run_suite
+from tools.conformance import ReferenceBackend, listed, run_suite
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_list_of_what_is_not_supported_is_exact():
+def test_what_is_not_listed_passes_in_the_interpreter():
     outcomes = run_suite(ReferenceBackend)
+    known = listed()
     assert len(outcomes) > 2000
-    assert differences(outcomes, listed()) == []
+    assert [o for o in outcomes if not o.passed and o.name not in known] == []
 
 
 def test_every_listed_case_has_a_reason():
