@@ -136,9 +136,12 @@ def weights_place(plan: Plan, options: Options) -> str | None:
 
 
 def identifier(name: str) -> str:
-    """A model's name as C and linkers take it: letters, digits and underscores."""
+    """A model's name as C and linkers take it: letters, digits and underscores.
+
+    Names that begin with the runtime's own prefix, or with a digit, get one of their own.
+    """
     word = re.sub(r"\W", "_", name, flags=re.ASCII) or "model"
-    return f"_{word}" if word[0].isdigit() else word
+    return f"model_{word}" if word[0].isdigit() or word.startswith("cuvil") else word
 
 
 def selection(options: Options) -> Selection:

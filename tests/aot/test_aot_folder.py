@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from aot.small_models import compiled, dense, dense_reference
+from aot.small_models import compiled, dense, dense_reference, stages
 
 from cuvil.aot import link
 from cuvil.aot.write import compile_to_folder, split_output
 from cuvil.errors import ArtefactError, CompileError, OptionError
 from cuvil.ir.text import parse_ir
 from cuvil.options import Options
+from cuvil.pipeline import identifier, weights_place
 from cuvil_runtime import load
 
 ONE = Options(target="x86_64", cpu="x86-64")  # one variant: quick to compile
@@ -84,6 +87,36 @@ def test_external_weights_lie_beside_the_library(tmp_path: Path) -> None:
         load(artefact.library)
 
 
+def test_weights_of_another_build_are_refused(tmp_path: Path) -> None:
+    options = Options(target="x86_64", cpu="x86-64", weights="external", name="model")
+    one = compile_to_folder(dense(), tmp_path / "one", options)
+    other = compile_to_folder(stages(), tmp_path / "other", options)
+    shutil.copy(other.files["weights"], one.files["weights"])
+    with pytest.raises(ArtefactError, match="belongs to another build"):
+        load(one.library)
+
+
+@pytest.mark.parametrize(
+    ("weights", "size", "file"),
+    [
+        ("auto", 1 << 30, None),
+        ("auto", (1 << 30) + 1, "big.weights"),
+        ("embed", (1 << 30) + 1, None),
+        ("external", 4, "big.weights"),
+        ("external", 0, None),
+    ],
+)
+def test_where_weights_go(weights: str, size: int, file: str | None) -> None:
+    plan = SimpleNamespace(name="big", weights_bytes=size)
+    assert weights_place(plan, Options(weights=weights)) == file  # type: ignore[arg-type]
+
+
+def test_weights_too_large_to_embed_are_refused() -> None:
+    plan = SimpleNamespace(name="big", weights_bytes=3 << 30)
+    with pytest.raises(OptionError, match="--weights external"):
+        weights_place(plan, Options(weights="embed"))  # type: ignore[arg-type]
+
+
 def test_without_a_linker_the_message_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,3 +160,17 @@ def test_kinds_are_checked_first(tmp_path: Path, emit: tuple[str, ...]) -> None:
 )
 def test_an_output_path_may_name_the_library(path: str, meaning: tuple[object, ...]) -> None:
     assert split_output(path) == meaning
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("bert", "bert"),
+        ("a-b.c", "a_b_c"),
+        ("2nd", "model_2nd"),
+        ("cuvil", "model_cuvil"),
+        ("", "model"),
+    ],
+)
+def test_names_become_prefixes_of_symbols(name: str, word: str) -> None:
+    assert identifier(name) == word

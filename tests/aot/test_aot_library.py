@@ -50,6 +50,14 @@ def test_the_system_sees_libc_and_threads_at_most() -> None:
     assert needed <= {"linux-vdso", "libc", "libm", "libpthread", "/lib64/ld-linux-x86-64"}
 
 
+def test_another_c_library_can_be_the_target(tmp_path: Path) -> None:
+    """Neither that library nor a compiler for it is needed."""
+    options = Options(target="x86_64-linux-musl", cpu="x86-64")
+    library = compile_to_folder(dense(), tmp_path, options).files["so"].read_bytes()
+    assert set(undefined_symbols(library)) <= ALLOWED
+    assert b"\0libc.so\0" in library and b"libc.so.6" not in library
+
+
 @pytest.mark.parametrize("variant", [None, "avx512", "avx2", "baseline"])
 def test_every_variant_computes_the_same(variant: str | None) -> None:
     try:

@@ -202,6 +202,8 @@ def staged(out: Path) -> Iterator[Path]:
         stage = Path(scratch, "stage")
         stage.mkdir()
         yield stage
+        for folder in stage.glob("*.*/"):  # of texts: an earlier compile may have left more of them
+            shutil.rmtree(out / folder.name, ignore_errors=True)
         for path in sorted(p for p in stage.rglob("*") if p.is_file()):
             target = out / path.relative_to(stage)
             target.parent.mkdir(parents=True, exist_ok=True)

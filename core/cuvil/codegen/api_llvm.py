@@ -51,7 +51,7 @@ def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str
     function = _status_function(module, f"{name}_open", [PTR, PTR])
     b = ir.IRBuilder(function.append_basic_block("entry"))
     b.ret(b.call(opener, [artefact, *function.args]))
-    return function.name  # type: ignore[no-any-return]
+    return function.name
 
 
 def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan) -> str:
@@ -66,7 +66,7 @@ def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, p
     extents = _array(b, I64, function.args[: len(plan.symbols)])
     data = _array(b, PTR, function.args[len(plan.symbols) :])
     b.ret(b.call(run, [artefact, state, extents, data]))
-    return function.name  # type: ignore[no-any-return]
+    return function.name
 
 
 def _status_function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.Function:

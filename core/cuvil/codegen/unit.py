@@ -71,8 +71,8 @@ def compile_unit(unit: Unit) -> bytes:
     if unit.emit == "llvm":
         return str(module).encode()
     if unit.emit == "asm":
-        return machine.emit_assembly(module).encode()  # type: ignore[no-any-return]
-    return machine.emit_object(module)  # type: ignore[no-any-return]
+        return machine.emit_assembly(module).encode()
+    return machine.emit_object(module)
 
 
 def _rename(module: llvm.ModuleRef, old: str, new: str) -> None:
