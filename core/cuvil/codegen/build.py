@@ -100,25 +100,34 @@ def build_code(
         _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
         _external_data(glue, weights_symbol),
     )  # fmt: skip
-    base = variants[-1].facts
     made: tuple[str, ...] = ()
     if bitcode:
         made = emit_api(glue, plan.name, variable, plan)
         code.exported = (*made, *(new for _, new in renamed(plan.name)))
-    code.units.append(
-        Unit(
-            module_text(glue),
-            base.triple,
-            base.cpu,
-            base.features,
-            max(opt, 1),
-            bitcode=tuple(bitcode),
-            keep=(code.symbol, *made),
-            rename=renamed(plan.name) if bitcode else (),
-            name="model",
-        )
-    )
+    code.units.append(_model_unit(glue, variants[-1].facts, max(opt, 1), plan.name, made, bitcode))
     return code
+
+
+def _model_unit(
+    glue: ir.Module,
+    facts: TargetFacts,
+    opt: int,
+    name: str,
+    made: Sequence[str],
+    bitcode: Sequence[str],
+) -> Unit:
+    """The unit around the kernels, for the cpu of the last variant, with the runtime if any."""
+    return Unit(
+        module_text(glue),
+        facts.triple,
+        facts.cpu,
+        facts.features,
+        opt,
+        bitcode=tuple(bitcode),
+        keep=(f"{name}_artefact", *made),
+        rename=renamed(name) if bitcode else (),
+        name="model",
+    )
 
 
 def _describe(
