@@ -184,3 +184,27 @@ def test_nodes_need_not_be_sorted():
     del source.graph.node[:]
     source.graph.node.extend(swapped)
     assert ops(import_model(source)) == ["neg", "abs"]
+
+
+@pytest.mark.parametrize(
+    "body, expected",
+    [
+        ("y = Add(x, z)", [["A"], ["A"]]),
+        ("w = Constant<value_floats = [1.0, 2.0]>()  v = Mul(x, w)  y = Neg(z)", [["2"], ["B"]]),
+        ("s = Shape(z)  y = Reshape(x, s)", [["A"], ["A"]]),
+        ("d = Concat<axis = 0>(x, x)  y = Add(d, z)", [["A"], ["2*A"]]),
+        ("y = Concat<axis = 0>(x, z)", [["A"], ["B"]]),
+    ],
+)
+def test_extents_that_must_be_equal_become_one(body, expected):
+    graph = import_model(model(f"m (float[A] x, float[B] z) => (y) {{ {body} }}"))
+    assert [dims(v) for v in graph.inputs] == expected
+
+
+def test_what_one_branch_alone_needs_is_not_asked_for():
+    text = """m (float[A] x, float[B] z, bool c) => (y) {
+      y = If(c) <then_branch = one () => (t) { t = Neg(x) },
+                 else_branch = two () => (e) { s = Add(x, z)  u = Mul(s, z)  e = Add(u, x) }> }"""
+    assert import_model(model(text)).symbols() == ("A", "B")
+    both = text.replace("t = Neg(x)", "t = Mul(x, z)")
+    assert import_model(model(both)).symbols() == ("A",)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from cuvil.frontends.onnx.equal import Equalities, equal_dims
 from cuvil.frontends.onnx.fold import LIMIT, fold, is_numeric
 from cuvil.ir.attrs import read_attrs, write_attrs
 from cuvil.ir.build import INLINE_LIMIT, Builder, constant_array, is_constant
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
-from cuvil.ir.record import PRIMITIVES, tensor_type
+from cuvil.ir.record import PRIMITIVES, attrs_of, tensor_type
 from cuvil.ir.types import TensorType
 
 __all__ = ["FoldingBuilder"]
@@ -27,8 +28,9 @@ Array = np.ndarray[Any, Any]
 class FoldingBuilder(Builder):
     """A Builder that knows values: see `fold`. ValueError for a type no machine can hold."""
 
-    def __init__(self, block: Block, pool: Pool) -> None:
+    def __init__(self, block: Block, pool: Pool, equalities: Equalities) -> None:
         super().__init__(block, pool)
+        self.equalities = equalities
         self._known: dict[Value, Array] = {}
 
     def known(self, value: Value) -> Array | None:
@@ -46,14 +48,14 @@ class FoldingBuilder(Builder):
         known = [self.known(v) for v in operands] if name != "constant" else [None]
         found = [k for k in known if k is not None]
         if len(found) < len(known):
-            return self._checked(super().emit(name, operands, **attrs))
+            return self._checked(name, operands, super().emit(name, operands, **attrs))
         record = PRIMITIVES[name]
         full = read_attrs(record.attrs, write_attrs(record.name, record.attrs, attrs))
         types = [tensor_type(v) for v in operands]
         out = list(record.infer(types, full))
         value = fold(name, found, types, full, out[0]) if len(out) == 1 else None
         if value is None:
-            return self._checked(super().emit(name, operands, **attrs))
+            return self._checked(name, operands, super().emit(name, operands, **attrs))
         if is_numeric(value):
             return self.const(value)
         if out[0].dtype.is_integer:
@@ -82,9 +84,15 @@ class FoldingBuilder(Builder):
             else (self.pooled(key))
         )
 
-    def _checked(self, results: Any) -> Any:
-        for value in results if isinstance(results, tuple) else (results,):
+    def _checked(self, name: str, operands: Sequence[Value], results: Any) -> Any:
+        values = results if isinstance(results, tuple) else (results,)
+        for value in values:
             _check(tensor_type(value))
+        if values:
+            types = [tensor_type(v) for v in operands]
+            out = [tensor_type(v) for v in values]
+            for a, b in equal_dims(name, types, out, attrs_of(values[0].owner)):
+                self.equalities.note(a, b)
         return results
 
 

@@ -83,6 +83,11 @@ class NodeCx:
     ) -> tuple[Region, tuple[TensorType, ...]]:
         return self._importer.region(types, build, self._where)
 
+    def branches(
+        self, *builds: Callable[[], Sequence[Any]]
+    ) -> list[tuple[Region, tuple[TensorType, ...]]]:
+        return self._importer.branches(builds, self._where)
+
     def discard(self, region: Region) -> None:
         for block in region.blocks:
             for op in reversed(list(block.ops)):

@@ -18,6 +18,7 @@ from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.attributes import arguments, resolved
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.context import NodeCx
+from cuvil.frontends.onnx.equal import Equalities
 from cuvil.frontends.onnx.functions import schema_function
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.frontends.onnx.shapes import Symbols
@@ -93,7 +94,8 @@ class Importer:
         self.functions = {_key(*k): f for k, f in model.functions.items()}
         self.graph = graph
         self.symbols = names
-        self.b = FoldingBuilder(graph.block, graph.pool)
+        self.equalities = Equalities(graph.symbols())
+        self.b = FoldingBuilder(graph.block, graph.pool, self.equalities)
         self.on_unsupported = on_unsupported
         self._nodes_left = MAX_NODES
         self._constants = Block()
@@ -207,7 +209,10 @@ class Importer:
         return tuple(self.value(frame, v, where) for v in body.outputs)
 
     def region(
-        self, types: Sequence[TensorType], build: Callable[..., Sequence[Any]], where: str
+        self,
+        types: Sequence[TensorType],
+        build: Callable[..., Sequence[Any]],
+        where: str,
     ) -> tuple[Region, tuple[TensorType, ...]]:
         """A region whose arguments have `types` and that yields what `build(*args)` gives."""
         block = Block(arg_types=list(types))
@@ -217,6 +222,21 @@ class Importer:
                 raise UnsupportedError(f"{where}: a subgraph that gives sequences is not supported")
             self.b.yield_(*results)
         return Region(block), tuple(tensor_type(v) for v in results)
+
+    def branches(
+        self, builds: Sequence[Callable[[], Sequence[Any]]], where: str
+    ) -> list[tuple[Region, tuple[TensorType, ...]]]:
+        """Regions of which one runs: only what all of them need of the inputs is needed."""
+        outer, found, regions = self.b.equalities, [], []
+        for build in builds:
+            self.b.equalities = outer.branch()
+            try:
+                regions.append(self.region((), build, where))
+            finally:
+                found.append(self.b.equalities)
+                self.b.equalities = outer
+        outer.note_common(found)
+        return regions
 
     def value(self, frame: Frame, value: ir.Value, where: str, absent: bool = False) -> Any:
         """What a value of the file is: an SSA value, or None for an absent input of a function."""

@@ -14,6 +14,7 @@ from cuvil.frontends.onnx.functions import quiet
 from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import input_types
+from cuvil.ir.dims import Dim, substitute
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
@@ -53,18 +54,38 @@ def import_opened(
 ) -> Graph:
     """As `import_model`, for a model that is open; on_unsupported: see `Importer`."""
     model = read_graph(opened)
-    fixed = values or {}
-    inputs = [v for v in model.graph.inputs if v.const_value is None and v.name not in fixed]
-    types, symbols = input_types(inputs, dims or {}, opened.name)
+    equal: dict[str, Dim] = {}
+    while True:
+        graph, more = _import_once(
+            opened, model, dims or {}, equal, values or {}, name, on_unsupported
+        )
+        if not more:
+            return graph
+        equal = {k: substitute(d, more) for k, d in equal.items()} | more
+
+
+def _import_once(
+    opened: OpenedModel,
+    model: ir.Model,
+    dims: Mapping[str, int],
+    equal: Mapping[str, Dim],
+    values: Mapping[str, np.ndarray],
+    name: str | None,
+    on_unsupported: OnUnsupported | None,
+) -> tuple[Graph, dict[str, Dim]]:
+    """The graph, and what is to be put in place of symbols of its inputs before trying again."""
+    inputs = [v for v in model.graph.inputs if v.const_value is None and v.name not in values]
+    types, symbols = input_types(inputs, dims, opened.name)
     if len(types) != len(inputs):
         raise ModelError(f"{opened.name}: two inputs have one name")
+    types = {k: t.with_dims(substitute(d, equal) for d in t.dims) for k, t in types.items()}
     graph = new_graph(name or _name(opened, model), types, Pool())
     importer = Importer(opened, model, graph, symbols, on_unsupported)
     frame = Frame(opsets=model.graph.opset_imports)
     frame.values.update(zip(inputs, graph.inputs, strict=True))
     for value in model.graph.inputs:
-        if value.name in fixed:
-            frame.values[value] = importer.b.const(fixed[value.name])
+        if value.name in values:
+            frame.values[value] = importer.b.const(values[value.name])
     try:
         importer.nodes(frame, model.graph)
         outputs = _outputs(importer, frame, model.graph)
@@ -73,7 +94,7 @@ def import_opened(
     importer.place_constants()
     finish_graph(graph, outputs)
     drop_dead(graph.block)
-    return graph
+    return graph, importer.equalities.found
 
 
 def read_graph(opened: OpenedModel) -> ir.Model:

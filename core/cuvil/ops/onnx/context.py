@@ -69,6 +69,11 @@ class Cx(Protocol):
         `build(*args)` builds its body with `b` and gives the values it yields.
         """
 
+    def branches(
+        self, *builds: Callable[[], Sequence[SSAValue]]
+    ) -> list[tuple[Region, tuple[TensorType, ...]]]:
+        """As `region`, for regions without arguments of which one runs."""
+
     def discard(self, region: Region) -> None:
         """Drops a region that was built and is not used."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from cuvil.ir.dims import Dim, known_equal
@@ -27,10 +28,9 @@ def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tupl
     known = cx.known(condition)
     if known is not None and known.size == 1:
         return cx.inline(then_branch if known.ravel()[0] else else_branch)
-    regions, types = zip(
-        *(cx.region((), lambda body=body: cx.inline(body)) for body in (then_branch, else_branch)),
-        strict=True,
-    )
+    bodies = (then_branch, else_branch)
+    branches = cx.branches(*(partial(cx.inline, body) for body in bodies))
+    regions, types = zip(*branches, strict=True)
     if [t.rank for t in types[0]] != [t.rank for t in types[1]] and not cx.inputs_of(condition):
         for region in regions:
             cx.discard(region)
