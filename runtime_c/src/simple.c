@@ -3,6 +3,8 @@
 
 #include "platform.h"
 
+enum { VALUES = 10, DIMS = 64 }; /* models with more of them allocate at each call */
+
 /* The fields are plain pointers in the header, so that C++ can read it. */
 static void *take(void **place) { return __atomic_exchange_n(place, NULL, __ATOMIC_ACQ_REL); }
 
@@ -61,25 +63,36 @@ static cuvil_status run_with(const cuvil_artefact *artefact, const cuvil_model *
   return cuvil_run(model, context, values, values + inputs);
 }
 
+static cuvil_status run_on_any(const cuvil_artefact *artefact, cuvil_simple *simple,
+                               const cuvil_model *model, const int64_t *dims, cuvil_value *values,
+                               void *const *data) {
+  cuvil_context *context;
+  cuvil_status status = take_context(simple, model, &context);
+  if (status) return status;
+  status = run_with(artefact, model, context, dims, values, data);
+  keep_context(simple, context);
+  return status;
+}
+
 cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simple,
                               const int64_t *symbols, void *const *data) {
+  cuvil_value few_values[VALUES], *values = few_values;
+  int64_t few_dims[DIMS], *dims = few_dims;
+  uint32_t count = artefact->input_count + artefact->output_count;
   cuvil_model *model;
-  cuvil_context *context;
   cuvil_status status = open_once(artefact, simple, &model);
   if (status) return status;
-  size_t values_bytes = sizeof(cuvil_value) * (artefact->input_count + artefact->output_count);
-  size_t dims_bytes = sizeof(int64_t) * (artefact->dim_count + 1);
-  char *memory = cuvil_platform_allocate(values_bytes + dims_bytes);
-  if (!memory) return CUVIL_OUT_OF_MEMORY;
-  int64_t *dims = (int64_t *)(memory + values_bytes);
-  memset(dims, 0, dims_bytes);
+  char *memory = NULL;
+  if (count > VALUES || artefact->dim_count > DIMS) {
+    memory = cuvil_platform_allocate(count * sizeof *values + artefact->dim_count * sizeof *dims);
+    if (!memory) return CUVIL_OUT_OF_MEMORY;
+    values = (cuvil_value *)memory;
+    dims = (int64_t *)(memory + count * sizeof *values);
+  }
+  memset(dims, 0, artefact->dim_count * sizeof *dims);
   for (uint32_t i = 0; i < artefact->symbol_count; i++) dims[i] = symbols[i];
   status = artefact->prepare ? (cuvil_status)artefact->prepare(dims) : CUVIL_OK;
-  if (!status) status = take_context(simple, model, &context);
-  if (!status) {
-    status = run_with(artefact, model, context, dims, (cuvil_value *)memory, data);
-    keep_context(simple, context);
-  }
+  if (!status) status = run_on_any(artefact, simple, model, dims, values, data);
   cuvil_platform_free(memory);
   return status;
 }
