@@ -148,6 +148,11 @@ def test_what_is_not_implemented_says_so():
         import_model(model("m (float[2] x) => (y) { y = Neg<colour = 1>(x) }"))
 
 
+def test_an_opset_of_the_future_is_refused():
+    with pytest.raises(UnsupportedError, match="opset 999 is newer than"):
+        import_model(model("m (float[2] x) => (y) { y = Neg(x) }", opset=999))
+
+
 def test_a_function_that_calls_itself_is_refused():
     functions = '<domain: "local", opset_import: ["local" : 1]> f (x) => (y) { y = local.f(x) }'
     text = "m (float[2] x) => (y) { y = local.f(x) }"

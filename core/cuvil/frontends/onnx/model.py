@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.functions import quiet
-from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported
+from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported, domain_of
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import input_types
 from cuvil.ir.dims import Dim, substitute
@@ -54,6 +55,7 @@ def import_opened(
 ) -> Graph:
     """As `import_model`, for a model that is open; on_unsupported: see `Importer`."""
     model = read_graph(opened)
+    _check_opsets(opened, model)
     equal: dict[str, Dim] = {}
     while True:
         graph, more = _import_once(
@@ -95,6 +97,21 @@ def _import_once(
     finish_graph(graph, outputs)
     drop_dead(graph.block)
     return graph, importer.equalities.found
+
+
+def _check_opsets(opened: OpenedModel, model: ir.Model) -> None:
+    """An opset that does not exist yet may give operators other meanings."""
+    newest = onnx.defs.onnx_opset_version()
+    for imports in (
+        model.graph.opset_imports,
+        *(f.opset_imports for f in model.functions.values()),
+    ):
+        for domain, version in imports.items():
+            if domain_of(domain) == "" and version > newest:
+                raise UnsupportedError(
+                    f"{opened.name}: opset {version} is newer than {newest}, the newest that is "
+                    "known here; export for that one, or install a newer onnx package"
+                )
 
 
 def read_graph(opened: OpenedModel) -> ir.Model:
