@@ -175,6 +175,14 @@ def test_a_slice_of_the_first_element_asks_for_one():
     assert dims(graph.outputs[0]) == ["1", "3"] and graph.bounds == {"B": (1, None)}
 
 
+def test_images_must_be_large_enough_for_their_windows():
+    text = """m (float[1, 1, H] x, float[1, 1, 3] w) => (y) {
+      a = Conv<strides = [2]>(x, w)  b = Conv<strides = [2]>(a, w)
+      y = MaxPool<kernel_shape = [2]>(b) }"""
+    assert import_model(model(text)).bounds == {"H": (11, None)}
+    assert run(model(text), np.ones((1, 1, 11), np.float32), f32([[[1, 1, 1]]]))[0].size == 1
+
+
 def test_initializers_are_constants_even_where_they_are_inputs_too():
     source = model("m (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }")
     source.graph.initializer.append(onnx.numpy_helper.from_array(f32([1, 2]), "w"))

@@ -72,6 +72,10 @@ class NodeCx:
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         self._importer.assume(dim, least, most)
 
+    def equal(self, a: Dim, b: Dim) -> None:
+        if a != b:
+            self.b.equalities.note(a, b)
+
     def at_least(self, a: Dim, b: Dim) -> bool:
         return known_ge(a, b, self._importer.graph.bounds)
 

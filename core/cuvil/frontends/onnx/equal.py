@@ -131,6 +131,7 @@ def _norm(t: Sequence[TensorType], out: Sequence[TensorType], _: Attrs) -> Pairs
 
 
 _RULES: dict[str, Rule] = {
+    "broadcast": _broadcast,
     "contract": _contract,
     "concat": _concat,
     "reshape": _reshape,

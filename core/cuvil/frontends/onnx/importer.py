@@ -15,6 +15,7 @@ from typing import Any
 import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.frontends.onnx.assumptions import least_symbol, widest
 from cuvil.frontends.onnx.attributes import arguments, resolved
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.context import NodeCx
@@ -23,7 +24,7 @@ from cuvil.frontends.onnx.functions import schema_function
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.frontends.onnx.shapes import Symbols
 from cuvil.frontends.onnx.weights import constant_key
-from cuvil.ir.dims import Dim, SymDim, symbol, symbols
+from cuvil.ir.dims import Dim, symbol, symbols
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Region, Value
 from cuvil.ir.record import tensor_type
@@ -227,15 +228,20 @@ class Importer:
         self, builds: Sequence[Callable[[], Sequence[Any]]], where: str
     ) -> list[tuple[Region, tuple[TensorType, ...]]]:
         """Regions of which one runs: only what all of them need of the inputs is needed."""
-        outer, found, regions = self.b.equalities, [], []
+        outer, before = self.b.equalities, dict(self.graph.bounds)
+        regions, found, bounds = [], [], []
         for build in builds:
             self.b.equalities = outer.branch()
             try:
                 regions.append(self.region((), build, where))
             finally:
                 found.append(self.b.equalities)
+                bounds.append(dict(self.graph.bounds))
                 self.b.equalities = outer
+                self.graph.bounds.clear()
+                self.graph.bounds.update(before)
         outer.note_common(found)
+        self.graph.bounds.update(widest(bounds))
         return regions
 
     def value(self, frame: Frame, value: ir.Value, where: str, absent: bool = False) -> Any:
@@ -295,13 +301,24 @@ class Importer:
         return tuple(sorted(found))
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
-        """Narrows the bounds of a symbol of the graph's inputs."""
-        name = symbols(dim)[0] if isinstance(dim, SymDim) else ""
-        if not name or dim != symbol(name) or name not in self._input_symbols:
+        """Narrows the bounds of a symbol of the inputs so that `dim` lies in these.
+
+        Where `dim` is an expression, only by `least`, and only where one symbol decides it.
+        """
+        names = symbols(dim)
+        if len(names) != 1 or names[0] not in self._input_symbols:
             return
+        (name,) = names
+        if dim != symbol(name):
+            start = least_symbol(dim, name, least)
+            if start is None:
+                return
+            least, most = start, None
         low, high = self.graph.bounds.get(name, (0, None))
         tops = [v for v in (high, most) if v is not None]
-        self.graph.bounds[name] = (max(low, least), min(tops) if tops else None)
+        bounds = (max(low, least), min(tops) if tops else None)
+        if bounds != (0, None):
+            self.graph.bounds[name] = bounds
 
     def wanted(self, value: ir.Value) -> bool:
         """Whether anything can read an output."""

@@ -53,7 +53,10 @@ class Cx(Protocol):
         """A fresh symbol, for an extent that only a run can tell."""
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
-        """Where `dim` is a bare symbol: a run checks that it lies in these bounds."""
+        """A run checks that `dim` lies in these bounds, where one input symbol decides it."""
+
+    def equal(self, a: Dim, b: Dim) -> None:
+        """The extents must be equal; where one is a symbol of an input, a run checks it."""
 
     def at_least(self, a: Dim, b: Dim) -> bool:
         """Whether a >= b is proved for all values of the symbols within their bounds."""

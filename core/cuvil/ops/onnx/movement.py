@@ -151,6 +151,7 @@ def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Va
         isinstance(total, int) and total != dims[at] and isinstance(dims[at], int)
     ):
         cx.bad(f"axis {at} of {dims[at]} does not split into {', '.join(map(str, sizes))}")
+    cx.equal(total, dims[at])
     parts: list[Value] = []
     first: Dim = 0
     for size in sizes:
@@ -164,7 +165,11 @@ def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Va
 @onnx_op("Expand", since=8)
 def expand(cx: Cx, x: Value, shape: Value) -> Value:
     """Broadcast with a shape: extents of 1 repeat, on either side."""
-    dims = broadcast_dims(cx.dims(x), cx.known_ints(shape, "the shape"))
+    wanted = cx.known_ints(shape, "the shape")
+    for have, want in zip(reversed(cx.dims(x)), reversed(wanted), strict=False):
+        if have != 1 and want != 1:
+            cx.equal(have, want)
+    dims = broadcast_dims(cx.dims(x), wanted)
     return x if dims == cx.dims(x) else cx.b.broadcast(x, dims=dims)
 
 

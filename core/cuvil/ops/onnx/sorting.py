@@ -24,4 +24,6 @@ def top_k(
 
 def _top(cx: Cx, x: Value, k: Dim, axis: int, largest: bool) -> tuple[Value, ...]:
     at = axis_in(cx, axis, cx.type(x).rank)
+    if isinstance(k, int):
+        cx.assume(cx.dims(x)[at], k, None)
     return cx.b.top_k(x, axis=at, k=k, largest=largest)

@@ -52,6 +52,8 @@ def window(
         cx.bad(f"pads {list(given)} do not fit {n} spatial axes")
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     chosen = _pads(space, reach, strides, given, auto_pad)
+    for axis, size in enumerate(space):
+        cx.assume(size + chosen[axis] + chosen[n + axis], reach[axis], None)
     out = [
         _extent(space[i], reach[i], strides[i], chosen[i], chosen[n + i], bool(ceil_mode))
         for i in range(n)
