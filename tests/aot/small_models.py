@@ -59,6 +59,13 @@ def stages() -> onnx.ModelProto:
     return _model("stages", nodes, {"x": [16, 8]}, outputs, {"table": TABLE})
 
 
+def wide() -> onnx.ModelProto:
+    """y = the sum of 12 inputs of 4 floats."""
+    names = [f"x{i}" for i in range(12)]
+    node = helper.make_node("Sum", names, ["y"])
+    return _model("wide", [node], {name: [4] for name in names}, {"y": [4]}, {})
+
+
 def _model(
     name: str,
     nodes: Sequence[onnx.NodeProto],
@@ -81,6 +88,7 @@ _MODELS = {
     "twin": lambda: affine("twin", 1, 1),  # add1 under another name
     "dense": dense,
     "stages": stages,
+    "wide": wide,
 }
 
 

@@ -22,6 +22,7 @@ from cuvil.options import Options
 from cuvil.targets.backend import Feature, VariantSpec
 from cuvil.targets.registry import find
 from cuvil_runtime import load
+from tools.models import zoo
 
 X = np.random.default_rng(1).standard_normal((5, 8)).astype(np.float32)
 
@@ -118,3 +119,13 @@ def test_every_linker_here_makes_a_library_that_runs(
     )
     visible = defined_globals(artefact.files["so"].read_bytes(), exported=True)
     assert [name for name in visible if not name.startswith("dense_")] == []
+
+
+def test_a_small_model_stays_small(tmp_path: Path) -> None:
+    """Three variants, program and runtime of the voice detector in 400 kB."""
+    try:
+        case = zoo.get("silero-vad")
+    except zoo.ZooError as missing:
+        pytest.skip(str(missing))
+    artefact = compile_to_folder(case.path, tmp_path, Options(target="x86_64"))
+    assert artefact.files["so"].stat().st_size < artefact.manifest["weights_bytes"] + 400_000

@@ -49,6 +49,11 @@ def test_eight_threads_call_one_model(flags: list[str], tmp_path: Path) -> None:
     check(build("threads.c", tmp_path / "threads", [stages.folder], link, flags))
 
 
+def test_many_inputs(tmp_path: Path) -> None:
+    wide = compiled("wide")
+    check(build("wide.c", tmp_path / "wide", [wide.folder], [wide.files["a"]]))
+
+
 def _sanitizer_works(flags: list[str], folder: Path) -> bool:
     source, program = folder / "empty.c", folder / "empty"
     source.write_text("int main(void) { return 0; }\n")
