@@ -14,7 +14,7 @@ from cuvil.errors import InputError
 def has_tensor(args: Sequence[Any]) -> bool:
     """Whether any argument is a torch tensor; torch must have been imported."""
     kind = getattr(modules["torch"], "Tensor", ())  # absent while torch itself is being imported
-    for a in args:  # a loop, and arrays first: this is part of every call
+    for a in args:  # noqa: SIM110 - a loop, and arrays first: this is part of every call
         if type(a) is not np.ndarray and isinstance(a, kind):
             return True
     return False

@@ -1,0 +1,112 @@
+"""Arguments that several commands share, and how their text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cuvil.options import Options
+
+Words = list[str] | None
+
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="an ONNX file")]
+ModelOrArtefact = Annotated[
+    str, typer.Argument(metavar="MODEL", help="an ONNX file, or a compiled .so, .o or folder")
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON for scripts")]
+Target = Annotated[str, typer.Option(help="triple or short name; see 'cuvil targets'")]
+Cpu = Annotated[str, typer.Option(help="cpu to compile for; 'cuvil targets' lists them")]
+Features = Annotated[str, typer.Option(help="features to add or leave out: +a,-b")]
+OptLevel = Annotated[str, typer.Option("--opt-level", "-O", help="0 to 3")]
+Dim = Annotated[Words, typer.Option("--dim", metavar="B=1", help="fix a symbolic dim")]
+Bound = Annotated[
+    Words, typer.Option("--bound", metavar="N=1:100", help="least and greatest of a symbolic dim")
+]
+Passes = Annotated[
+    Words, typer.Option("--pass", metavar="NAME", help="run these rule groups or rules only")
+]
+DisableRule = Annotated[Words, typer.Option("--disable-rule", metavar="NAME", help="skip a rule")]
+EnableRule = Annotated[
+    Words, typer.Option("--enable-rule", metavar="NAME", help="run a rule that is off by default")
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="threads of a run; default: CUVIL_NUM_THREADS, or all")
+]
+Input = Annotated[
+    Words,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="NAME=VALUE",
+        help="VALUE is a .npy file, random, zeros, ones, random:LOW:HIGH or numbers as JSON; "
+        "without NAME= for all other inputs",
+    ),
+]
+Size = Annotated[
+    Words, typer.Option("--size", metavar="N=8", help="extent of a symbolic dim in made-up inputs")
+]
+Seed = Annotated[int, typer.Option(help="of random inputs")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="compile anew, keep nothing")]
+
+
+def options_of(
+    *,
+    target: str = "cpu",
+    cpu: str = "",
+    features: str = "",
+    opt_level: str = "2",
+    dim: Sequence[str] | None = None,
+    bound: Sequence[str] | None = None,
+    passes: Sequence[str] | None = None,
+    disable: Sequence[str] | None = None,
+    enable: Sequence[str] | None = None,
+    name: str = "",
+    weights: str = "auto",
+) -> Options:
+    """The options that the arguments say. Raises OptionError."""
+    from cuvil.options import Options
+
+    return Options(
+        target=target, cpu=cpu, features=features, opt_level=opt_level,  # type: ignore[arg-type]
+        dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
+        passes=None if passes is None else tuple(passes),
+        disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
+        name=name, weights=weights,
+    )  # fmt: skip
+
+
+def parse_sizes(option: str, words: Sequence[str] | None) -> dict[str, int]:
+    """`["B=1", "S=8"]` as a mapping. Raises OptionError."""
+    from cuvil.errors import OptionError
+
+    sizes: dict[str, int] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        if not name or not equals or not text.isdecimal():
+            raise OptionError(f"{option} {word}: expected NAME=NUMBER, such as B=1")
+        sizes[name] = int(text)
+    return sizes
+
+
+def parse_bounds(words: Sequence[str] | None) -> dict[str, tuple[int, int | None]]:
+    """`["n=1:100", "m=2:"]` as a mapping to (least, greatest or None). Raises OptionError."""
+    from cuvil.errors import OptionError
+
+    bounds: dict[str, tuple[int, int | None]] = {}
+    for word in words or ():
+        name, _, text = word.partition("=")
+        low, colon, high = text.partition(":")
+        if not name or not colon or not all(t.isdecimal() or not t for t in (low, high)):
+            raise OptionError(f"--bound {word}: expected NAME=LEAST:GREATEST, such as n=1:100")
+        bounds[name] = (int(low or 0), int(high) if high else None)
+        if high and int(high) < bounds[name][0]:
+            raise OptionError(f"--bound {word}: the greatest is below the least")
+    return bounds
+
+
+def split_words(words: Sequence[str] | None) -> list[str]:
+    """Words of an option that may be repeated or separated by commas."""
+    return [w.strip() for word in words or () for w in word.split(",") if w.strip()]

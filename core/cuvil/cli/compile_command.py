@@ -1,0 +1,81 @@
+"""`cuvil compile`: a model to a library and what a C program needs beside it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuvil.cli import arguments as arg
+
+if TYPE_CHECKING:
+    from cuvil.aot.write import Artefact
+
+EMIT_HELP = "so, a, o, llvm, asm, mlir; may be repeated or joined by commas"
+
+
+def compile_model(
+    model: arg.ModelFile,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="folder, or libNAME.so, libNAME.a, NAME.o")
+    ] = "build",
+    name: Annotated[str, typer.Option(help="prefix of every exported symbol")] = "",
+    target: arg.Target = "cpu",
+    cpu: arg.Cpu = "",
+    features: arg.Features = "",
+    emit: Annotated[list[str] | None, typer.Option(help=EMIT_HELP)] = None,
+    weights: Annotated[str, typer.Option(help="auto, embed or external")] = "auto",
+    opt_level: arg.OptLevel = "2",
+    threads: Annotated[int | None, typer.Option(min=1, help="cpus that compile")] = None,
+    dim: arg.Dim = None,
+    bound: arg.Bound = None,
+    passes: arg.Passes = None,
+    disable_rule: arg.DisableRule = None,
+    enable_rule: arg.EnableRule = None,
+    as_json: arg.Json = False,
+) -> None:
+    """Compiles a model to a native library.
+
+    A C header, build files, a manifest and, where they are not embedded, the weights come with it.
+    """
+    from cuvil.aot.write import compile_to_folder, split_output
+    from cuvil.cli.console import print_json, progress
+
+    folder, stem, kinds = split_output(output)
+    options = arg.options_of(
+        target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
+        passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
+        weights=weights,
+    )  # fmt: skip
+    if threads is not None:
+        _use_cpus(threads)
+    with progress() as stages:
+        made = compile_to_folder(
+            model, folder, options, emit=arg.split_words(emit) or kinds, progress=stages
+        )
+    if as_json:
+        files = {kind: str(path) for kind, path in made.files.items()}
+        print_json({"files": files, "seconds": stages.seconds, "manifest": made.manifest})
+    else:
+        _tell(made, stages.total)
+
+
+def _use_cpus(count: int) -> None:
+    """Keeps this process, and the workers that it starts, on so many of its cpus."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
+
+
+def _tell(made: Artefact, seconds: float) -> None:
+    from cuvil.cli.console import size_text
+
+    data: dict[str, Any] = made.manifest
+    variants = ", ".join(v["name"] for v in data["variants"])
+    typer.echo(
+        f"{made.name}: {data['target']['triple']} ({variants}), "
+        f"{len(data['kernels'])} kernels, {size_text(data['weights_bytes'])} of weights, "
+        f"{seconds:.1f} s"
+    )
+    for path in made.files.values():
+        size = f"  {size_text(path.stat().st_size)}" if path.is_file() else "/"
+        typer.echo(f"  {path}{size}")

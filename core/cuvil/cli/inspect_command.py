@@ -1,0 +1,139 @@
+"""`cuvil inspect`: what a model, or what was compiled from one, holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cuvil.cli import arguments as arg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def inspect(
+    model: arg.ModelOrArtefact,
+    target: arg.Target = "cpu",
+    cpu: arg.Cpu = "",
+    features: arg.Features = "",
+    dim: arg.Dim = None,
+    opt_level: arg.OptLevel = "2",
+    as_json: arg.Json = False,
+) -> None:
+    """Shows inputs, outputs, memory and code."""
+    from cuvil.cli.console import print_json, progress
+    from cuvil.cli.models import is_artefact
+
+    with progress() as stages:
+        if is_artefact(model):
+            data = artefact_data(model)
+        else:
+            options = arg.options_of(
+                target=target, cpu=cpu, features=features, dim=dim, opt_level=opt_level
+            )
+            data = model_data(model, options, stages)
+    if as_json:
+        print_json(data)
+    else:
+        tell(data)
+
+
+def model_data(path: str, options: Any, progress: Any) -> dict[str, Any]:
+    """What a compile of an ONNX file would give, as its manifest says it."""
+    from cuvil.aot.manifest import manifest
+    from cuvil.frontends.onnx import import_model
+    from cuvil.pipeline import compile_graph
+
+    progress("import")
+    graph = import_model(path, dims=dict(options.dims))
+    return manifest(compile_graph(graph, options, progress=progress), {"name": graph.name}, ())
+
+
+def artefact_data(path: str) -> dict[str, Any]:
+    """The manifest beside a compiled file, or what the file itself tells; and its symbols."""
+    from cuvil.engine.api import artefact_path
+    from cuvil.engine.cache_store import read_json
+
+    file = artefact_path(path)
+    data = read_json(file.parent / "manifest.json")
+    if data is None or file.name not in data.get("files", ()):
+        data = loaded_data(file)
+    return data | file_data(file)
+
+
+def loaded_data(file: Path) -> dict[str, Any]:
+    """What the runtime tells of a compiled file without a manifest; it must run on this cpu."""
+    from cuvil.engine.api import load
+
+    with load(file) as engine:
+        model = engine.model
+        return {
+            "name": model.name,
+            "producer": model.producer,
+            "variants": [{"name": name, "requires": []} for name in model.variants],
+            "inputs": [t._asdict() for t in model.inputs],
+            "outputs": [t._asdict() for t in model.outputs],
+            "symbols": [{"name": n, "min": a, "max": b} for n, (a, b) in model.symbols.items()],
+            "arena_bytes": model.arena_bytes,
+            "weights_bytes": model.weights_bytes,
+        }
+
+
+def file_data(file: Path) -> dict[str, Any]:
+    """Sizes and symbols of an ELF file. Raises ArtefactError."""
+    from cuvil.codegen.elf_file import DYNSYM, GLOBAL, SYMTAB, UNDEFINED, read_object
+
+    source = read_object(file.read_bytes())
+    table = source.find(DYNSYM) or source.find(SYMTAB)
+    symbols = [s for s in (source.symbols(table) if table else []) if s.name]
+    executable = 4
+    return {
+        "file": str(file),
+        "file_bytes": file.stat().st_size,
+        "text_bytes": sum(s.size for s in source.sections if s.flags & executable),
+        "undefined": sorted(s.name for s in symbols if s.section == UNDEFINED),
+        "exported": sorted(
+            s.name
+            for s in symbols
+            if s.section != UNDEFINED and s.binding == GLOBAL and not s.other & 3
+        ),
+    }
+
+
+def tell(data: Mapping[str, Any]) -> None:
+    """Prints it for people."""
+    from cuvil.cli.console import print_table, shape_text, size_text
+
+    target = data.get("target", {})
+    typer.echo(f"{data['name']}  {data.get('producer', '')}  {target.get('triple', '')}".rstrip())
+    typer.echo(f"  variants: {', '.join(v['name'] for v in data['variants'])}")
+    for kind in ("inputs", "outputs"):
+        for port in data[kind]:
+            typer.echo(f"  {kind[:-1]} {port['name']}: {port['dtype']} {shape_text(port['dims'])}")
+    for symbol in data["symbols"]:
+        most = "" if symbol["max"] is None else symbol["max"]
+        typer.echo(f"  symbol {symbol['name']}: {symbol['min']} to {most}".rstrip())
+    arena, weights = data["arena_bytes"], size_text(data["weights_bytes"])
+    typer.echo(f"  arena: {size_text(arena) if isinstance(arena, int) else arena}")
+    typer.echo(f"  weights: {weights}{_weights_place(data)}")
+    for variant, size in data.get("code_bytes", {}).items():
+        typer.echo(f"  code of {variant}: {size_text(size)}")
+    if "file" in data:
+        typer.echo(f"  file: {data['file']}, {size_text(data['file_bytes'])}")
+        typer.echo(f"  imports: {', '.join(data['undefined']) or 'nothing'}")
+        typer.echo(f"  exports: {', '.join(data['exported'])}")
+    kernels = data.get("kernels", ())
+    if kernels:
+        typer.echo("")
+        rows = [
+            (max(k["code_bytes"].values(), default=0), k["name"], ", ".join(k["nodes"]))
+            for k in kernels
+        ]
+        print_table(("code bytes", "kernel", "nodes"), rows)
+
+
+def _weights_place(data: Mapping[str, Any]) -> str:
+    place = data.get("weights_file")
+    return f" in {place}" if place else ""
