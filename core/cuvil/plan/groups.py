@@ -14,7 +14,7 @@ from typing import Protocol
 
 from cuvil.ir.dims import known_equal, known_ge
 from cuvil.ir.graph import ReturnOp, YieldOp
-from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.names import Block, Operation
 from cuvil.ir.record import Primitive, of, tensor_type
 
 FREE = frozenset({"dims", "iota", "broadcast"})
@@ -92,6 +92,22 @@ def is_pointwise(op: Operation) -> bool:
     return has_record(op) and "pointwise" in of(op).tags
 
 
+def is_free(op: Operation) -> bool:
+    """Whether an op may be inlined wherever it is used: its operands are constants."""
+    return op.name.removeprefix("cuvil.") in FREE and all(
+        isinstance(v.owner, Operation) and v.owner.name == "cuvil.constant" for v in op.operands
+    )
+
+
+def inlined(group: Group) -> list[Operation]:
+    """The ops that a group computes: its members, and free ops that are at home elsewhere."""
+    found = dict.fromkeys(group.members)
+    for op in group.members:
+        owners = [v.owner for v in op.operands]
+        found.update({o: None for o in owners if isinstance(o, Operation) and is_free(o)})
+    return list(found)
+
+
 def users(op: Operation) -> Iterator[Operation]:
     """Each op that uses a result of `op`."""
     for result in op.results:
@@ -157,19 +173,14 @@ class _Partition:
 
     def _free_home(self, op: Operation, homes: list[Group]) -> Group | None:
         """A free op may be inlined in several kernels; its group here is the last one."""
-        if of(op).name not in FREE or not all(self._is_free(v) for v in op.operands):
+        if not is_free(op):
             return None
-        consumers = list(users(op))
-        if all(self._may_pull(op, c) for c in consumers):
-            return homes[0]
-        return None
-
-    def _is_free(self, value: Value) -> bool:
-        owner = value.owner
-        return isinstance(owner, Operation) and owner.name == "cuvil.constant"
+        if any(h.template for h in homes) and not self._fits_epilogue(op):
+            return None
+        return homes[0] if all(self._may_pull(op, c) for c in users(op)) else None
 
     def _pullable(self, op: Operation, consumers: list[Operation], home: Group) -> bool:
-        if home.template and home.anchor is not None and not self._fits_epilogue(op, home):
+        if home.template and home.anchor is not None and not self._fits_epilogue(op):
             return False
         if not all(self._may_pull(op, c) for c in consumers):
             return False
@@ -180,9 +191,9 @@ class _Partition:
             self.repeated.add(op)
         return "reduction" not in of(op).tags
 
-    def _fits_epilogue(self, op: Operation, home: Group) -> bool:
+    def _fits_epilogue(self, op: Operation) -> bool:
         """Epilogues work on rows of vectors: pointwise with broadcasting, nothing that permutes."""
-        return is_pointwise(op) or of(op).name in ("dims",)
+        return is_pointwise(op) or of(op).name == "broadcast"
 
     def _may_pull(self, op: Operation, consumer: Operation) -> bool:
         """Whether the consumer's lowering asks for each operand element about once."""
@@ -191,6 +202,8 @@ class _Partition:
             return False
         if consumer.name == "cuvil.reshape":
             return False
+        if consumer.name in ("cuvil.concat", "cuvil.pad"):
+            return of(op).name in FREE  # what is stored can be written inside their results
         if record.tags & {"pointwise", "view", "reduction"}:
             return True
         return of(op).name in FREE or _norm_input(record, op, consumer)
@@ -215,7 +228,7 @@ class _Partition:
             if tensor_type(at.results[0]).dims != shape:
                 return None
         template = self.is_template(op)
-        if template and not all(self._fits_epilogue(m, home) for m in home.members):
+        if template and not all(map(self._fits_epilogue, inlined(home))):
             return None
         home.anchor, home.template = op, template
         return home

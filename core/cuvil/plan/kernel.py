@@ -13,7 +13,8 @@ from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import BufferType
-from cuvil.plan.groups import FREE, Group
+from cuvil.plan.groups import Group, inlined, is_free
+from cuvil.plan.layout import Layouts
 from cuvil.plan.pull import Puller, inline_constant
 
 
@@ -31,9 +32,10 @@ class Packed(Protocol):
 class Kernel:
     """A kernel and what its launch needs.
 
-    reads: tensors whose buffers come first; writes: results whose buffers come next; room: bytes
-    of arena buffers that come last (scratch of run-time size). packed: reads that the kernel
-    wants in another form (see `plan.packing`), by position. tasks: 0 where the backend decides.
+    reads: tensors whose buffers come first; twins: positions of reads whose buffers then come once
+    more; writes: results whose buffers come next; room: bytes of arena buffers that come last
+    (scratch of run-time size). packed: reads that the kernel wants in another form (see
+    `plan.packing`), by position. tasks: 0 where the backend decides.
     """
 
     op: nest.KernelOp
@@ -42,6 +44,7 @@ class Kernel:
     tasks: Dim
     room: list[tuple[str, Dim]] = field(default_factory=list)
     packed: dict[int, Packed] = field(default_factory=dict)
+    twins: list[int] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -54,13 +57,15 @@ class Draft:
 
     group: Group
     pool: Pool
+    layouts: Layouts
     block: Block = field(default_factory=Block)
     reads: dict[Value, Value] = field(default_factory=dict)
     writes: dict[Value, Value] = field(default_factory=dict)
     room: list[tuple[str, Dim]] = field(default_factory=list)
+    twins: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for value in inputs_of(self.group, self.pool):
+        for value in reads_of(self.group, self.pool, self.layouts):
             self.reads[value] = self._buffer(tensor_type(value).dtype.name)
         for value in self.group.root.results:
             self.writes[value] = self._buffer(tensor_type(value).dtype.name)
@@ -70,8 +75,15 @@ class Draft:
     def _buffer(self, dtype: str) -> Value:
         return self.block.insert_arg(BufferType.new(dtype), len(self.block.args))
 
+    def twin(self, value: Value) -> tuple[int, Value]:
+        """One more operand for a tensor that is read already: its position and its buffer."""
+        at = len(self.reads) + len(self.twins)
+        self.twins.append(list(self.reads).index(value))
+        kind = BufferType.new(tensor_type(value).dtype.name)
+        return at, self.block.insert_arg(kind, at)
+
     def puller(self) -> Puller:
-        return Puller(self.b, self.pool, self.reads)
+        return Puller(self.b, self.pool, self.reads, self.layouts)
 
     def arena_room(self, dtype: str, count: Dim) -> Value:
         """A buffer operand for scratch of run-time size; count: elements in all."""
@@ -82,24 +94,45 @@ class Draft:
 
     def finish(self, name: str, tasks: Dim, packed: dict[int, Packed] | None = None) -> Kernel:
         op = kernel_op(name, tasks, self.block)
-        return Kernel(op, list(self.reads), list(self.writes), tasks, self.room, packed or {})
+        reads, writes = list(self.reads), list(self.writes)
+        return Kernel(op, reads, writes, tasks, self.room, packed or {}, self.twins)
 
 
 def inputs_of(group: Group, pool: Pool) -> list[Value]:
     """The stored tensors that a group reads, each once, in order of first use."""
+    stored = group.anchor.operands if group.template and group.anchor is not None else ()
+    return _reads(group, pool, stored)
+
+
+def reads_of(group: Group, pool: Pool, layouts: Layouts) -> list[Value]:
+    """What the group's kernel reads: its inputs but for those that lie in its result already."""
+    inside = layouts.parts(group.root.results[0])
+    return [v for v in inputs_of(group, pool) if v not in inside]
+
+
+def epilogue_inputs(group: Group, pool: Pool) -> list[Value]:
+    """The stored tensors that the ops behind a group's anchor read."""
+    return _reads(group, pool, (), group.anchor) if group.root is not group.anchor else []
+
+
+def _reads(
+    group: Group, pool: Pool, stored: Sequence[Value], stop: Operation | None = None
+) -> list[Value]:
+    """stored: values that are read where others are inlined. stop: an op not to look behind."""
     members = set(group.members)
     seen: dict[Value, None] = {}
     done: set[Value] = set()
 
     def visit(value: Value) -> None:
-        if value in done:
+        owner = value.owner
+        if value in done or owner is stop:
             return
         done.add(value)
-        owner = value.owner
-        inlined = isinstance(owner, Operation) and (owner in members or is_free(owner))
-        if inline_constant(value, pool) is not None:
+        asked = value in stored and owner not in members
+        if not asked and inline_constant(value, pool) is not None:
             return
-        if inlined and owner is not group.root:
+        computed = isinstance(owner, Operation) and (owner in members or is_free(owner))
+        if computed and owner is not group.root and not asked:
             for operand in owner.operands:  # type: ignore[union-attr]
                 visit(operand)
         else:
@@ -110,19 +143,17 @@ def inputs_of(group: Group, pool: Pool) -> list[Value]:
     return list(seen)
 
 
-def is_free(op: Operation) -> bool:
-    """Whether an op is inlined wherever it is used (its operands are constants)."""
-    return op.name.removeprefix("cuvil.") in FREE and all(
-        isinstance(v.owner, Operation) and v.owner.name == "cuvil.constant" for v in op.operands
-    )
-
-
-def signature(group: Group, pool: Pool) -> tuple[object, ...]:
+def signature(group: Group, pool: Pool, layouts: Layouts) -> tuple[object, ...]:
     """Equal for groups that give the same kernel up to its name."""
     numbers: dict[Value, object] = {}
+    inside = layouts.parts(group.root.results[0])
     for i, value in enumerate(inputs_of(group, pool)):
-        numbers[value] = ("in", i, value.type)
-    rows: list[object] = [group.template, group.anchor and group.anchor.name]
+        place = layouts.get(value)
+        numbers[value] = ("in", i, value.type, place and place.strides, value in inside)
+    target = layouts.get(group.root.results[0])
+    rows: list[object] = [
+        group.template, group.anchor and group.anchor.name, target and target.strides,
+    ]  # fmt: skip
 
     def operand(value: Value) -> object:
         if value not in numbers:
@@ -147,9 +178,9 @@ def signature(group: Group, pool: Pool) -> tuple[object, ...]:
     return tuple(rows)
 
 
-def free_of_views(ops: Sequence[Operation]) -> bool:
+def free_of_views(group: Group) -> bool:
     """Whether axes may be walked together: nothing looks at a particular axis."""
     return all(
         "pointwise" in op.record.tags or op.name == "cuvil.broadcast"  # type: ignore[attr-defined]
-        for op in ops
+        for op in inlined(group)
     )

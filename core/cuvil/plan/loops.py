@@ -13,7 +13,7 @@ from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import BufferType, TensorType
 from cuvil.ops.lowering import Scratch
 from cuvil.plan.kernel import Draft, Kernel, free_of_views
-from cuvil.plan.pull import Puller, collapse, grouped
+from cuvil.plan.pull import Axes, Puller, collapse
 
 CHUNK = 8192  # elements per task of a pointwise kernel
 
@@ -24,16 +24,15 @@ def pull_kernel(draft: Draft, name: str) -> Kernel:
     result = root.results[0]
     shape = tensor_type(result).dims
     puller = draft.puller()
-    if free_of_views(draft.group.members):
-        kinds = [tensor_type(v) for v in draft.reads]
-        groups = collapse(kinds, shape)
-        puller.reshape = grouped(groups, len(shape))
+    if free_of_views(draft.group):
+        groups = collapse(shape, [*draft.reads, result], draft.layouts)
+        puller.axes = Axes(groups, len(shape))
     dims = puller.type_of(result).dims or (1,)
 
     def store(index: Sequence[Index]) -> None:
         at = index if puller.type_of(result).dims else ()
         value = puller.element_of(root, at)
-        b.store(value, draft.writes[result], b.flatten(at, puller.type_of(result).dims))
+        b.store(value, draft.writes[result], puller.offset(result, at))
 
     tasks = _walk(b, draft.task, dims, store)
     return draft.finish(name, tasks)
@@ -51,7 +50,7 @@ def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: object) -> Di
         return ceil_div(inner, CHUNK)
     block = max(1, CHUNK // max(1, inner)) if isinstance(inner, int) else 8
     if isinstance(rows, int):
-        block = min(block, rows)
+        block = max(1, min(block, rows))
     lo = b.mul(task, block)
     hi = b.index("min", b.add(lo, block), b.dim(rows))
     with b.loop(lo, hi) as row:
@@ -104,12 +103,11 @@ class Cx:
     def store(self, value: Value, index: Sequence[Index], result: int = 0) -> None:
         root = self.draft.group.root
         target = root.results[0] if root is not self.op else self.op.results[result]
+        fresh = self.draft.puller()
         if root is not self.op:
-            fresh = self.draft.puller()
             fresh.given[self.op.results[0]] = lambda _: value
             value = fresh.element_of(root, index)
-        offset = self.b.flatten(index, tensor_type(target).dims)
-        self.b.store(value, self.draft.writes[target], offset)
+        self.b.store(value, self.draft.writes[target], fresh.offset(target, index))
 
     def result_buffer(self, result: int = 0) -> Value:
         if self.draft.group.root is not self.op:
@@ -136,7 +134,8 @@ def anchor_kernel(draft: Draft, name: str) -> Kernel:
 
 
 def concat_kernel(draft: Draft, name: str) -> Kernel:
-    """Per index of the axes before the concatenated one: each operand's part, one after another."""
+    """Per index of the axes before the concatenated one: each operand's part, one after another;
+    parts that lie in the result already are left out."""
     root, b = draft.group.root, draft.b
     axis, kind = attrs_of(root).axis, tensor_type(root.results[0])
     target = draft.writes[root.results[0]]
@@ -147,7 +146,9 @@ def concat_kernel(draft: Draft, name: str) -> Kernel:
     for operand in root.operands:
         own = tensor_type(operand).dims
         run = b.dim(own[axis] * rest)
-        if operand in draft.reads:
+        if operand in draft.layouts.parts(root.results[0]):
+            pass
+        elif operand in draft.reads and draft.layouts.is_dense(operand):
             source = b.mul(draft.task, run)
             with b.loop(0, run, kind="parallel") as loop:
                 value = b.load(draft.reads[operand], b.add(source, loop.iv))

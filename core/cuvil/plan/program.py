@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cuvil.ir import nest
@@ -12,10 +12,13 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan import templates
+from cuvil.plan.border import border_kernel
 from cuvil.plan.groups import Group, partition
-from cuvil.plan.kernel import Draft, Kernel, Packed, inputs_of, signature
+from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
+from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
+from cuvil.plan.placement import find_layouts
 from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
 from cuvil.plan.templates import template_kernel
 
@@ -45,6 +48,7 @@ class _Planner:
         self.pool = graph.pool
         self.planned = Planned()
         self.memory = self.planned.memory
+        self.layouts = Layouts()
         self.built: dict[object, Kernel] = {}
         self.packers: dict[Packed, tuple[str, Dim]] = {}
 
@@ -60,7 +64,9 @@ class _Planner:
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
         steps: list[Step] = []
-        for group in partition(block, templates):
+        groups = partition(block, templates)
+        find_layouts(block, groups, self.layouts)
+        for group in groups:
             self.memory.tick()
             self._group(group, steps)
         self.memory.tick()
@@ -74,7 +80,11 @@ class _Planner:
         """Where a stored value or a constant lies."""
         owner = value.owner
         if value not in self.memory.places and isinstance(owner, Operation):
-            if owner.name == "cuvil.constant":
+            inside = self.layouts.get(value)
+            if inside is not None:
+                size = tensor_type(value).dtype.size
+                self.memory.places[value] = View(self.place(inside.parent), inside.offset * size)
+            elif owner.name == "cuvil.constant":
                 self.memory.places[value] = Weight(self._key(owner))
             elif owner.name == "cuvil.reshape":
                 self.memory.places[value] = self.place(owner.operands[0])
@@ -89,9 +99,27 @@ class _Planner:
             self._control(group.root, steps)
         elif group.is_alias:
             self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
-        else:
+        elif not self._in_place_already(group.root):
             for part in self._buildable(group):
                 self._launch(part, steps)
+
+    def _in_place_already(self, op: Operation) -> bool:
+        """Whether nothing is left to do: a slice that is read where it lies, a concatenation whose
+        parts have all been written inside it."""
+        if op.name == "cuvil.slice":
+            return self.layouts.get(op.results[0]) is not None
+        parts = self.layouts.parts(op.results[0])
+        return op.name == "cuvil.concat" and all(v in parts for v in op.operands)
+
+    def _destination(self, value: Value) -> Ref:
+        """Where a value that is about to be computed goes."""
+        inside = self.layouts.get(value)
+        if inside is None:
+            return self.memory.destination(value)
+        parent = self._destination(inside.parent)
+        size = tensor_type(value).dtype.size
+        self.memory.places[value] = View(parent, inside.offset * size)
+        return self.memory.touch(self.memory.places[value])
 
     # -- kernels -------------------------------------------------------------------------------
     def _buildable(self, group: Group) -> list[Group]:
@@ -103,11 +131,11 @@ class _Planner:
         return [group]
 
     def _kernel(self, group: Group) -> Kernel:
-        key = signature(group, self.pool)
+        key = signature(group, self.pool, self.layouts)
         if key not in self.built:
             anchor = group.anchor or group.root
             name = f"k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
-            kernel = _builder(group)(Draft(group, self.pool), name)
+            kernel = self._builder(group)(Draft(group, self.pool, self.layouts), name)
             self.built[key] = kernel
             self.planned.kernels[name] = kernel.op
         return self.built[key]
@@ -116,13 +144,15 @@ class _Planner:
         kernel = self._kernel(group)
         site = f"{kernel.name}\t{_origin(group)}"
         reads = []
-        for i, value in enumerate(inputs_of(group, self.pool)):
+        values = reads_of(group, self.pool, self.layouts)
+        values += [values[i] for i in kernel.twins]
+        for i, value in enumerate(values):
             packing = kernel.packed.get(i)
             if packing is not None:
                 reads.append(self._packed(value, packing, site, steps))
             else:
                 reads.append(self.place(value))
-        writes = [self.memory.destination(v) for v in group.root.results]
+        writes = [self._destination(v) for v in group.root.results]
         room = [self.memory.new(size) for _, size in kernel.room]
         steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
 
@@ -140,6 +170,15 @@ class _Planner:
         nodes = site.split("\t")[1]
         steps.append(Launch(name, (self.place(value), target), tasks, f"{name}\t{nodes}"))
         return target
+
+    def _builder(self, group: Group) -> Callable[[Draft, str], Kernel]:
+        if group.template:
+            return template_kernel
+        if group.root.name == "cuvil.concat":
+            return concat_kernel
+        if group.root.name == "cuvil.pad" and self.layouts.parts(group.root.results[0]):
+            return border_kernel
+        return anchor_kernel if group.anchor is not None else pull_kernel
 
     # -- control -------------------------------------------------------------------------------
     def _control(self, op: Operation, steps: list[Step]) -> None:
@@ -187,14 +226,6 @@ class _Planner:
         for result in op.results:
             self.memory.touch(self.memory.places[result])
         steps.append(Repeat(attrs.symbol, attrs.trip, body))
-
-
-def _builder(group: Group):  # type: ignore[no-untyped-def]
-    if group.template:
-        return template_kernel
-    if group.root.name == "cuvil.concat":
-        return concat_kernel
-    return anchor_kernel if group.anchor is not None else pull_kernel
 
 
 def _stored(value: Value) -> Value:

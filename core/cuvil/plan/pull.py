@@ -13,13 +13,9 @@ from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import TensorType
+from cuvil.plan.layout import Layouts, contiguous
 
-Reshape = Callable[[TensorType], TensorType]
 Given = Callable[[Sequence[Index]], Value]
-
-
-def same(kind: TensorType) -> TensorType:
-    return kind
 
 
 def inline_constant(value: Value, pool: Pool) -> float | int | bool | None:
@@ -36,21 +32,35 @@ def inline_constant(value: Value, pool: Pool) -> float | int | bool | None:
 class Puller:
     """Computes elements of values in one kernel.
 
-    buffers: values that lie in memory. given: values that somebody else computes (an anchor's
-    accumulator). reshape: how this kernel sees tensor types (see `plan.collapse`).
+    buffers: values that lie in memory, by the strides of layouts. given: values that somebody else
+    computes (an anchor's accumulator). axes: how this kernel walks the axes (None: one by one).
     """
 
     b: NestBuilder
     pool: Pool
     buffers: Mapping[Value, Value]
+    layouts: Layouts
     given: dict[Value, Given] = field(default_factory=dict)
-    reshape: Reshape = same
+    axes: Axes | None = None
     _memo: dict[tuple[int, Value, tuple[Index, ...]], tuple[Block, Value]] = field(
         default_factory=dict
     )
 
     def type_of(self, value: Value) -> TensorType:
-        return self.reshape(tensor_type(value))
+        kind = tensor_type(value)
+        return self.axes.type_of(kind) if self.axes else kind
+
+    def offset(self, value: Value, index: Sequence[Index]) -> Index:
+        """Where in its buffer the element of a stored value at an index (as walked) lies."""
+        if self.layouts.is_dense(value):
+            return self.b.flatten(index, self.type_of(value).dims)
+        strides = self.layouts.strides(value)
+        if self.axes:
+            strides = self.axes.strides_of(tensor_type(value), strides)
+        offset: Index = 0
+        for i, stride in zip(index, strides, strict=True):
+            offset = self.b.add(offset, self.b.mul(i, self.b.dim(stride)))
+        return offset
 
     def element(self, value: Value, index: Sequence[Index]) -> Value:
         """The element of `value` at a multi-index of its (reshaped) type."""
@@ -77,8 +87,7 @@ class Puller:
         if number is not None:
             return self.b.const(number, tensor_type(value).dtype.name)
         if value in self.buffers:
-            offset = self.b.flatten(index, self.type_of(value).dims)
-            return self.b.load(self.buffers[value], offset)
+            return self.b.load(self.buffers[value], self.offset(value, index))
         op = value.owner
         assert isinstance(op, Operation), f"no buffer for block argument {value}"
         return self.element_of(op, index)
@@ -111,15 +120,20 @@ class OpCx:
         return self.puller.element(self.op.operands[i], index)
 
 
-def collapse(kinds: Sequence[TensorType], shape: Sequence[Dim]) -> list[list[int]]:
-    """Axes of `shape` that can be walked as one: each kind (aligned to the right, dims equal to
-    the shape's or 1) either has all axes of a group or none. Groups are lists of axes."""
-    masks = [_presence(kind.dims, shape) for kind in kinds]
+def collapse(shape: Sequence[Dim], values: Sequence[Value], layouts: Layouts) -> list[list[int]]:
+    """Axes of `shape` that can be walked as one, in groups.
+
+    Each value (aligned to the right, dims equal to the shape's or 1) has all axes of a group or
+    none, and where it lies they continue one another.
+    """
+    masks = [_presence(tensor_type(v).dims, shape) for v in values]
+    breaks = {axis for v in values for axis in _breaks(v, len(shape), layouts)}
     groups: list[list[int]] = []
     last: list[bool] | None = None
     for axis, extent in enumerate(shape):
         column = [m[axis] for m in masks]
-        if groups and (extent == 1 or last is None or column == last):
+        alike = extent == 1 or last is None or column == last
+        if groups and alike and axis not in breaks:
             groups[-1].append(axis)
         else:
             groups.append([axis])
@@ -133,13 +147,31 @@ def _presence(dims: Sequence[Dim], shape: Sequence[Dim]) -> list[bool]:
     return [axis >= missing and dims[axis - missing] != 1 for axis in range(len(shape))]
 
 
-def grouped(groups: Sequence[Sequence[int]], rank: int) -> Reshape:
-    """The type a kernel sees when axes are walked in groups: one dim per group, size-1 or full."""
+def _breaks(value: Value, rank: int, layouts: Layouts) -> list[int]:
+    """Axes of a shape of this rank that do not continue the one before in the value's buffer."""
+    if layouts.is_dense(value):
+        return []
+    dims, strides = tensor_type(value).dims, layouts.strides(value)
+    missing = rank - len(dims)
+    return [
+        missing + i
+        for i in range(1, len(dims))
+        if not contiguous(strides[i - 1], dims[i], strides[i])
+    ]
 
-    def reshape(kind: TensorType) -> TensorType:
-        missing = rank - kind.rank
+
+@dataclass(frozen=True)
+class Axes:
+    """Axes of a shape of `rank` axes, walked in groups: what kernels see is one dim per group."""
+
+    groups: Sequence[Sequence[int]]
+    rank: int
+
+    def type_of(self, kind: TensorType) -> TensorType:
+        """A tensor's type as walked: the product of its dims in each group."""
+        missing = self.rank - kind.rank
         dims: list[Dim] = []
-        for group in groups:
+        for group in self.groups:
             size: Dim = 1
             for axis in group:
                 if axis >= missing:
@@ -147,4 +179,12 @@ def grouped(groups: Sequence[Sequence[int]], rank: int) -> Reshape:
             dims.append(size)
         return kind.with_dims(dims)
 
-    return reshape
+    def strides_of(self, kind: TensorType, strides: Sequence[Dim]) -> list[Dim]:
+        """The stride of each group: that of its last axis which the tensor has."""
+        missing = self.rank - kind.rank
+        found: list[Dim] = []
+        for group in self.groups:
+            own = [a - missing for a in group if a >= missing]
+            long = [a for a in own if kind.dims[a] != 1] or own
+            found.append(strides[long[-1]] if long else 0)
+        return found

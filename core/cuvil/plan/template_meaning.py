@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +81,7 @@ def _contract(t: _Template) -> None:
     inside = (columns // panel * k_at.size + depth) * panel + columns % panel
     starts = _offsets(_grid(outer[0]), [d[2] for d in batch])
     b_at = np.broadcast_to(starts, outer[0])[..., None, None] + inside
-    left = a[_inside(a, a_at)].reshape(*outer[0], -1, k_at.size)
+    left = a[_inside(a, a_at)].reshape(*outer[0], math.prod(outer[1]), k_at.size)
     acc = np.matmul(left, b[_inside(b, b_at)]).reshape(shape)
     c_at = _offsets(bt, [d[3] for d in batch]) + _offsets(rt, [d[2] for d in rows]) + column
     _apart(t.buffer(2), c_at, (a, a_at), (b, b_at))

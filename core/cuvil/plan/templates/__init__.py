@@ -3,11 +3,14 @@ op's own record."""
 
 from __future__ import annotations
 
-from cuvil.ir.names import Operation
+from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import tensor_type
+from cuvil.plan.groups import Group
 from cuvil.plan.kernel import Draft, Kernel
+from cuvil.plan.layout import Layouts
 from cuvil.plan.templates import contract, depthwise
 
+_DENSE = Layouts()
 _MODULES = (depthwise, contract)  # the first that matches takes the op
 
 
@@ -21,14 +24,26 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
     return contract.reads_through(op, consumer)
 
 
+def reads_in_place(op: Operation, value: Value) -> bool:
+    """Whether the kernel of `op` can read this operand by strides."""
+    found = _find(op)
+    return found is None or found[0].reads_in_place(found[1], value)  # type: ignore[attr-defined]
+
+
+def writes_in_place(group: Group) -> bool:
+    """Whether the kernel of a group can write its result by strides."""
+    found = _find(group.anchor) if group.template and group.anchor is not None else None
+    return found is None or found[0].writes_in_place(found[1])  # type: ignore[attr-defined]
+
+
 def template_kernel(draft: Draft, name: str) -> Kernel:
     """The kernel of a group whose anchor a template computes."""
     anchor = draft.group.anchor
     assert anchor is not None
     found = _find(anchor)
     assert found is not None
-    module, match = found
-    return module.build(draft, name, match)  # type: ignore[attr-defined,no-any-return]
+    module = found[0]
+    return module.build(draft, name, module.MATCHERS[anchor.name](anchor, draft.layouts))  # type: ignore[attr-defined,no-any-return]
 
 
 def _find(op: Operation) -> tuple[object, object] | None:
@@ -36,7 +51,7 @@ def _find(op: Operation) -> tuple[object, object] | None:
         return None
     for module in _MODULES:
         matcher = module.MATCHERS.get(op.name)
-        found = matcher(op) if matcher is not None else None
+        found = matcher(op, _DENSE) if matcher is not None else None
         if found is not None:
             return module, found
     return None

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cuvil.ir.dims import Dim, known_equal, product
+from cuvil.ir.dims import Dim, known_equal
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.ir.types import TensorType
-from cuvil.plan.kernel import Draft, Kernel
+from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
+from cuvil.plan.layout import Layouts, dense
 from cuvil.plan.loops import ReadsBack
 from cuvil.plan.packing import Packing
-from cuvil.plan.pull import collapse, grouped
+from cuvil.plan.pull import Axes, collapse
 from cuvil.plan.templates.epilogue import epilogue
 
 FEW_CHANNELS = 8  # of an image that is not worth a pass over memory to be transposed
@@ -32,13 +32,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """A dim with a B of its own. c_stride: of the result; col: columns to add per index."""
+    """A dim with a B of its own; axis: of the result (-1: it walks columns, `col` per index)."""
 
     axis: int
     extent: Dim
     a_stride: Dim
     b_stride: Dim
-    c_stride: Dim
     col: Dim = 0
 
 
@@ -57,31 +56,27 @@ class Match:
     packing: Packing
 
 
-def strides(dims: Sequence[Dim]) -> list[Dim]:
-    """Row-major strides in elements."""
-    return [product(dims[i + 1 :]) for i in range(len(dims))]
-
-
-def _match_contract(op: Operation) -> Match | None:
+def _match_contract(op: Operation, layouts: Layouts) -> Match | None:
     inputs, out = attrs_of(op).spec.split("->")
     specs = inputs.split(",")
     if not out:
         return None
     if out[-1] in specs[0] and out[-1] not in specs[1]:
-        return _match_letters(op, specs, out, 1, 0)
+        return _match_letters(op, layouts, specs, out, 1, 0)
     if out[-1] in specs[1] and out[-1] not in specs[0]:
-        return _match_letters(op, specs, out, 0, 1)
+        return _match_letters(op, layouts, specs, out, 0, 1)
     return None
 
 
-def _match_letters(op: Operation, specs: Sequence[str], out: str, a: int, b: int) -> Match | None:
+def _match_letters(
+    op: Operation, layouts: Layouts, specs: Sequence[str], out: str, a: int, b: int
+) -> Match | None:
     """a: the operand whose letters make rows; b: the one that owns the last letter."""
     of_a, of_b = specs[a], specs[b]
     extent = {}
     for spec, value in zip(specs, op.operands, strict=True):
         extent.update(zip(spec, tensor_type(value).dims, strict=True))
-    a_stride = dict(zip(of_a, strides([extent[c] for c in of_a]), strict=True))
-    c_stride = dict(zip(out, strides([extent[c] for c in out]), strict=True))
+    a_stride = dict(zip(of_a, layouts.strides(op.operands[a]), strict=True))
     n_run = 0
     while n_run < len(out) and out[-1 - n_run] in of_b and out[-1 - n_run] not in of_a:
         n_run += 1
@@ -92,9 +87,9 @@ def _match_letters(op: Operation, specs: Sequence[str], out: str, a: int, b: int
     shared = [c for c in out[: len(out) - n_run] if c in of_b]
     perm = tuple(of_b.index(c) for c in (*shared, *k, *columns))
     packing = Packing(tuple(extent[c] for c in of_b), perm, len(shared), len(k), PANEL, "f32")
-    b_stride = strides(packing.batch_dims)
+    b_stride = dense(packing.batch_dims)
     batch = tuple(
-        Batch(out.index(c), extent[c], a_stride.get(c, 0), s * packing.matrix_size, c_stride[c])
+        Batch(out.index(c), extent[c], a_stride.get(c, 0), s * packing.matrix_size)
         for c, s in zip(shared, b_stride, strict=True)
     )
     rows = tuple(
@@ -106,7 +101,7 @@ def _match_letters(op: Operation, specs: Sequence[str], out: str, a: int, b: int
     )
 
 
-def _match_conv(op: Operation) -> Match | None:
+def _match_conv(op: Operation, layouts: Layouts) -> Match | None:
     """Channels last, no padding (the layout rules bring convolutions to this form)."""
     attrs = attrs_of(op)
     x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
@@ -116,7 +111,7 @@ def _match_conv(op: Operation) -> Match | None:
     if groups > 1 and w.dims[1] == 1:
         return None
     channels, per_group = x.dims[-1], w.dims[0] // groups
-    source, x_stride = _image(op)
+    source, x_stride = _image(op, layouts)
     spatial = range(1, x.rank - 1)
     rows = [Row(0, x.dims[0], x_stride[0])]
     rows += [Row(i, out.dims[i], x_stride[i] * attrs.strides[i - 1]) for i in spatial]
@@ -129,19 +124,19 @@ def _match_conv(op: Operation) -> Match | None:
     batch: tuple[Batch, ...] = ()
     if groups > 1:
         step = channels // groups * x_stride[-1]
-        batch = (Batch(-1, groups, step, packing.matrix_size, per_group, per_group),)
+        batch = (Batch(-1, groups, step, packing.matrix_size, per_group),)
     return Match(source, op.operands[1], batch, tuple(rows), tuple(k), per_group, 1, packing)
 
 
-def _image(op: Operation) -> tuple[Value, list[Dim]]:
+def _image(op: Operation, layouts: Layouts) -> tuple[Value, Sequence[Dim]]:
     """The image that a convolution reads, and its strides in (batch, spatial..., channel) order."""
     x = op.operands[0]
     view = x.owner
     if isinstance(view, Operation) and reads_through(view, op):
         source = view.operands[0]
-        found = strides(tensor_type(source).dims)
+        found = layouts.strides(source)
         return source, [found[p] for p in attrs_of(view).perm]
-    return x, strides(tensor_type(x).dims)
+    return x, layouts.strides(x)
 
 
 def reads_through(op: Operation, consumer: Operation) -> bool:
@@ -167,26 +162,43 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     result = draft.group.root.results[0]
     shape = tensor_type(result).dims
     a, b = m.a, m.b
-    others = [tensor_type(v) for v in draft.reads if v not in (a, b)]
-    axes, rows = _merge_axes(m, others, shape)
-    reshape = grouped(axes, len(shape))
-    positions = {group[0]: i for i, group in enumerate(axes)}
-    c_strides = strides(reshape(tensor_type(result)).dims)
+    behind = epilogue_inputs(draft.group, draft.pool)
+    groups, rows = _merge_axes(m, collapse(shape, [*behind, result], draft.layouts), shape)
+    axes = Axes(groups, len(shape))
+    positions = {group[0]: i for i, group in enumerate(groups)}
+    steps = axes.strides_of(tensor_type(result), draft.layouts.strides(result))
+    c_stride = {axis: steps[i] for axis, i in positions.items()}
     walked = [positions.get(d.axis) for d in (*m.batch, *rows)]
-    block = epilogue(draft, walked, len(axes), reshape)
+    block = epilogue(draft, walked, len(groups), axes)
     spec = {
-        "batch": _flat((x.extent, x.a_stride, x.b_stride, x.c_stride, x.col) for x in m.batch),
-        "rows": _flat(
-            (r.extent, r.a_stride, c_strides[positions[r.axis]] if r.axis >= 0 else 0) for r in rows
+        "batch": _flat(
+            (x.extent, x.a_stride, x.b_stride, c_stride.get(x.axis, x.col), x.col) for x in m.batch
         ),
+        "rows": _flat((r.extent, r.a_stride, c_stride.get(r.axis, 0)) for r in rows),
         "k": _flat(m.k),
         "n": (m.n,),
         "panel": (PANEL,),
     }
-    buffers = [draft.reads[a], draft.reads[b], draft.writes[result]]
-    extra = [v for value, v in draft.reads.items() if value not in (a, b)]
+    packed, panels = packed_read(draft, b, b is a or b in behind)
+    buffers = [draft.reads[a], panels, draft.writes[result]]
+    extra = [v for value, v in draft.reads.items() if value in behind]
     draft.block.add_op(template_op("contract", spec, [*buffers, *extra], block))
-    return draft.finish(name, 0, {list(draft.reads).index(b): m.packing})
+    return draft.finish(name, 0, {packed: m.packing})
+
+
+def reads_in_place(m: Match, value: Value) -> bool:
+    """A is read by strides, B is packed from a dense tensor."""
+    return value is not m.b
+
+
+def writes_in_place(m: Match) -> bool:
+    """Rows are written anywhere, the columns of a row must be together."""
+    return m.n_axes == 1
+
+
+def packed_read(draft: Draft, value: Value, shared: bool) -> tuple[int, Value]:
+    """Position and buffer of an operand that is packed. shared: it is also read as it is."""
+    return draft.twin(value) if shared else (list(draft.reads).index(value), draft.reads[value])
 
 
 def _flat(rows: Iterable[Sequence[Dim]]) -> list[Dim]:
@@ -194,11 +206,10 @@ def _flat(rows: Iterable[Sequence[Dim]]) -> list[Dim]:
 
 
 def _merge_axes(
-    m: Match, others: Sequence[TensorType], shape: Sequence[Dim]
+    m: Match, walk: Sequence[Sequence[int]], shape: Sequence[Dim]
 ) -> tuple[list[list[int]], list[Row]]:
     """Groups of the result's axes, and the rows that are left: neighbours become one row dim where
-    A and every operand of the epilogue allow it."""
-    walk = collapse(others, shape)
+    A allows it, and the result and every operand of the epilogue (walk) do."""
     together = {axis: i for i, group in enumerate(walk) for axis in group}
     first_column = len(shape) - m.n_axes
     if len({together[a] for a in range(first_column, len(shape)) if shape[a] != 1}) > 1:

@@ -8,14 +8,14 @@ import numpy as np
 
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim, product
-from cuvil.ir.names import Block, Operation
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op, template_op
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.ir.types import BufferType
-from cuvil.plan.kernel import Draft, Kernel
-from cuvil.plan.pull import same
-from cuvil.plan.templates.contract import strides
+from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
+from cuvil.plan.layout import Layouts
+from cuvil.plan.templates.contract import packed_read
 from cuvil.plan.templates.epilogue import epilogue
 
 
@@ -60,10 +60,11 @@ class ChannelsInside:
 class Match:
     """A depthwise convolution with one or two spatial axes, its input padded already."""
 
+    taps: Value
     weights: ChannelsInside
 
 
-def _match(op: Operation) -> Match | None:
+def _match(op: Operation, layouts: Layouts) -> Match | None:
     attrs = attrs_of(op)
     x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
     if attrs.layout != "channels_last" or any(attrs.pads) or len(op.operands) != 2:
@@ -75,10 +76,20 @@ def _match(op: Operation) -> Match | None:
     channels = w.dims[0]
     if not isinstance(taps, int) or not isinstance(channels, int):
         return None
-    return Match(ChannelsInside(channels, taps, x.dtype.name))
+    return Match(op.operands[1], ChannelsInside(channels, taps, x.dtype.name))
 
 
 MATCHERS = {"cuvil.conv": _match}
+
+
+def reads_in_place(m: Match, value: Value) -> bool:
+    """The image is read by strides, the taps are packed."""
+    return value is not m.taps
+
+
+def writes_in_place(m: Match) -> bool:
+    """Pixels are written anywhere; their channels are together."""
+    return True
 
 
 def build(draft: Draft, name: str, m: Match) -> Kernel:
@@ -93,7 +104,8 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     def two(values: tuple[Dim, ...], missing: Dim) -> list[Dim]:
         return [missing, *values] if flat else list(values)
 
-    x_strides, c_strides = strides(x.dims), strides(out.dims)
+    x_strides = draft.layouts.strides(anchor.operands[0])
+    c_strides = draft.layouts.strides(result)
     spec = {
         "batch": [x.dims[0], x_strides[0], c_strides[0]],
         "out": two(out.dims[1:-1], 1),
@@ -105,9 +117,11 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
         "dilation": two(attrs.dilations, 1),
     }
     walked: list[int | None] = [0, None, 1] if flat else [0, 1, 2]
-    block = epilogue(draft, walked, out.rank, same)
+    block = epilogue(draft, walked, out.rank, None)
     a, b = anchor.operands[:2]
-    extra = [v for value, v in draft.reads.items() if value not in (a, b)]
-    buffers = [draft.reads[a], draft.reads[b], draft.writes[result], *extra]
+    behind = epilogue_inputs(draft.group, draft.pool)
+    packed, weights = packed_read(draft, b, b is a or b in behind)
+    extra = [v for value, v in draft.reads.items() if value in behind]
+    buffers = [draft.reads[a], weights, draft.writes[result], *extra]
     draft.block.add_op(template_op("depthwise", spec, buffers, block))
-    return draft.finish(name, 0, {list(draft.reads).index(b): m.weights})
+    return draft.finish(name, 0, {packed: m.weights})

@@ -8,14 +8,14 @@ from cuvil.ir.names import Block, Value
 from cuvil.ir.nest_build import INDEX, Index
 from cuvil.ir.types import ElementType
 from cuvil.plan.kernel import Draft
-from cuvil.plan.pull import Puller, Reshape
+from cuvil.plan.pull import Axes, Puller
 
 
-def epilogue(draft: Draft, walked: Sequence[int | None], rank: int, reshape: Reshape) -> Block:
+def epilogue(draft: Draft, walked: Sequence[int | None], rank: int, axes: Axes | None) -> Block:
     """The region's block: (accumulator, an index per walked dim, column) -> element.
 
-    walked: which axis of the (reshaped) result each dim of the template walks, None for none; the
-    column walks the last axis.
+    walked: which axis of the result (as `axes` walks it) each dim of the template walks, None for
+    none; the column walks the last axis.
     """
     root, anchor = draft.group.root, draft.group.anchor
     assert anchor is not None
@@ -29,7 +29,7 @@ def epilogue(draft: Draft, walked: Sequence[int | None], rank: int, reshape: Res
     with draft.b.inside(block):
         element: Value = acc
         if root is not anchor:
-            puller = Puller(draft.b, draft.pool, draft.reads, reshape=reshape)
+            puller = Puller(draft.b, draft.pool, draft.reads, draft.layouts, axes=axes)
             puller.given[anchor.results[0]] = lambda _: acc
             element = puller.element_of(root, at)
         draft.b.yield_(element)

@@ -1,0 +1,52 @@
+"""Tensors that lie inside another's buffer: parts of a concatenation, the image inside its padding,
+slices. They are written and read in place, by strides, and nothing is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuvil.ir.dims import Dim, known_equal, product
+from cuvil.ir.names import Value
+from cuvil.ir.record import tensor_type
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Where a tensor lies: `offset` elements into the buffer of `parent`, with these strides."""
+
+    parent: Value
+    offset: Dim
+    strides: tuple[Dim, ...]
+
+
+def dense(dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Row-major strides in elements."""
+    return tuple(product(dims[i + 1 :]) for i in range(len(dims)))
+
+
+class Layouts:
+    """Strides of stored tensors; one that is not mentioned is dense and has its own place."""
+
+    def __init__(self) -> None:
+        self.inside: dict[Value, Inside] = {}
+
+    def get(self, value: Value) -> Inside | None:
+        return self.inside.get(value)
+
+    def strides(self, value: Value) -> tuple[Dim, ...]:
+        """Strides in elements, one per axis."""
+        found = self.inside.get(value)
+        return found.strides if found else dense(tensor_type(value).dims)
+
+    def is_dense(self, value: Value) -> bool:
+        return value not in self.inside
+
+    def parts(self, value: Value) -> set[Value]:
+        """The tensors that lie inside this one."""
+        return {v for v, place in self.inside.items() if place.parent is value}
+
+
+def contiguous(outer_stride: Dim, extent: Dim, stride: Dim) -> bool:
+    """Whether an axis of this extent and stride continues in the axis around it."""
+    return known_equal(outer_stride, extent * stride)

@@ -1,0 +1,92 @@
+"""Which tensors are placed inside another's buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuvil.ir.dims import Dim
+from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.record import attrs_of, of, tensor_type
+from cuvil.plan.groups import Group, has_record
+from cuvil.plan.layout import Inside, Layouts, dense
+from cuvil.plan.templates import reads_in_place, writes_in_place
+
+
+def find_layouts(block: Block, groups: Sequence[Group], layouts: Layouts) -> None:
+    """Adds the block's tensors that can lie inside another."""
+    roots = {g.root: g for g in groups}
+    finder = _Finder(block, roots, layouts)
+    alone = [g.root for g in groups if g.members == [g.root]]
+    for found in (_WRITTEN, _READ):  # a slice takes over the strides that its source has got
+        for op in alone:
+            if op.name in found:
+                found[op.name](finder, op)
+
+
+@dataclass
+class _Finder:
+    block: Block
+    roots: dict[Operation, Group]
+    layouts: Layouts
+
+    def concat(self, op: Operation) -> None:
+        """Operands are written where they belong in the result."""
+        axis, result = attrs_of(op).axis, op.results[0]
+        steps = dense(tensor_type(result).dims)
+        offset: Dim = 0
+        for operand in op.operands:
+            once = sum(v is operand for v in op.operands) == 1
+            if once and self._written_in_place(operand) and self._read_in_place(operand, op):
+                self.layouts.inside[operand] = Inside(result, offset * steps[axis], steps)
+            offset = offset + tensor_type(operand).dims[axis]
+
+    def pad(self, op: Operation) -> None:
+        """The image is written inside; what is left of the pad is its border."""
+        attrs, source, result = attrs_of(op), op.operands[0], op.results[0]
+        literal = all(isinstance(p, int) and p >= 0 for p in (*attrs.low, *attrs.high))
+        if attrs.mode != "constant" or not literal:
+            return
+        if self._written_in_place(source) and self._read_in_place(source, op):
+            steps = dense(tensor_type(result).dims)
+            offset: Dim = 0
+            for low, step in zip(attrs.low, steps, strict=True):
+                offset = offset + low * step
+            self.layouts.inside[source] = Inside(result, offset, steps)
+
+    def slice(self, op: Operation) -> None:
+        """A part of a stored tensor is read where it is."""
+        attrs, source, result = attrs_of(op), op.operands[0], op.results[0]
+        stored = isinstance(source.owner, Block) or source.owner in self.roots
+        if not stored or any(s != 1 for s in attrs.steps) or not self._read_in_place(result, None):
+            return
+        steps = self.layouts.strides(source)
+        offset: Dim = 0
+        for start, step in zip(attrs.starts, steps, strict=True):
+            offset = offset + start * step
+        self.layouts.inside[result] = Inside(source, offset, steps)
+
+    def _written_in_place(self, value: Value) -> bool:
+        """Whether a kernel of this block stores the value and can do so by strides."""
+        group = self.roots.get(value.owner)  # type: ignore[call-overload]
+        if group is None or value in self.layouts.inside or len(group.root.results) != 1:
+            return False
+        if group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:
+            return False
+        return not group.is_control and writes_in_place(group)
+
+    def _read_in_place(self, value: Value, but: Operation | None) -> bool:
+        """Whether all that read the value, one op aside, can do so by strides."""
+        for use in value.uses:
+            op = use.operation
+            if op is but:
+                continue
+            if op.parent is not self.block or not has_record(op) or of(op).regions:
+                return False
+            if op.name == "cuvil.reshape" or not reads_in_place(op, value):
+                return False
+        return True
+
+
+_WRITTEN = {"cuvil.concat": _Finder.concat, "cuvil.pad": _Finder.pad}
+_READ = {"cuvil.slice": _Finder.slice}
