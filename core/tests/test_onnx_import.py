@@ -122,6 +122,15 @@ def test_a_loop_stacks_what_was_before_the_step():
     assert v.tolist() == [16] and s.tolist() == [[10], [12], [14]] and n.tolist() == [0, 1, 2]
 
 
+def test_a_loop_may_end_early_by_its_condition():
+    text = """m (float[1] v0, float limit, bool go) => (float[1] v) {
+      trip = Constant<value_int = 5>()
+      v = Loop(trip, go, v0) <body = body (int64 i, bool c, float[1] u) => (bool c2, float[1] w)
+        { w = Add(u, u)  s = ReduceSum<keepdims = 0>(w)  c2 = Less(s, limit) }> }"""
+    for go, limit, expected in ((True, 5, 8), (True, 1e9, 32), (False, 5, 1), (True, 0, 2)):
+        assert run(model(text), f32([1]), f32(limit), np.array(go))[0].tolist() == [expected]
+
+
 @pytest.mark.parametrize(
     "text, reason",
     [

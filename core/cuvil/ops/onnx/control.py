@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cuvil.ir.dims import Dim, known_equal
+from cuvil.ir.dims import Dim, SymDim, known_equal
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.control import loop_types
@@ -15,6 +15,7 @@ from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]
+MOST_IDLE_STEPS = 100_000
 
 
 @onnx_op("If")
@@ -56,39 +57,70 @@ def common_types(
 def loop(
     cx: Cx, trip: Value = None, condition: Value = None, *initial: Value, body: Any
 ) -> tuple[Value, ...]:
-    """At most `trip` times, while the condition holds; carried values, then stacked outputs.
-
-    The number of iterations must be known; with a condition that data decides, values are
-    carried on unchanged once it fails.
-    """
-    counter = cx.new_symbol("step")
+    """At most `trip` times, while the condition holds; carried values, then stacked outputs."""
     if trip is None:
         cx.fail("a loop without a trip count is not supported")
+    counter = cx.new_symbol("step")
     count = cx.known_ints(trip, "the trip count")[0]
     first = cx.b.scalar(True, "bool") if condition is None else cx.b.reshape(condition, dims=())
     known = cx.known(first)
-    if known is not None and not known:
-        count = 0
+    count = 0 if known is not None and not known else count
     carried = [cx.type(v) for v in initial]
+    conditions: list[Value] = [first]
 
     def plain(*values: SSAValue) -> Sequence[SSAValue]:
-        return cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
+        goes_on, *after = cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
+        conditions.append(goes_on)
+        return after
 
-    region, yields = cx.region(carried, lambda *values: _unconditional(cx, plain(*values)))
+    region, yields = cx.region(carried, plain)
+    if not all(_holds(cx, c) for c in conditions) and count != 0:
+        cx.discard(region)
+        return _while(cx, count, counter, first, initial, body, len(yields) - len(carried))
     after = common_types(cx, carried, yields[: len(carried)], "two iterations")
     types = loop_types(after, yields[len(carried) :], count)
     return cx.b.emit_regions("loop", initial, types, [region], trip=count, symbol=str(counter))
 
 
+def _holds(cx: Cx, condition: Value) -> bool:
+    known = cx.known(condition)
+    return known is not None and bool(known.all())
+
+
+def _while(
+    cx: Cx,
+    count: Dim,
+    counter: SymDim,
+    first: Value,
+    initial: Sequence[Value],
+    body: Any,
+    stacked: int,
+) -> tuple[Value, ...]:
+    """A loop that data can end: all iterations are counted, those after the end do nothing."""
+    if stacked:
+        cx.fail("stacked outputs of a loop that data can end early are not supported")
+    if isinstance(count, int) and count > MOST_IDLE_STEPS:
+        cx.fail(f"a loop that data ends needs a trip count of at most {MOST_IDLE_STEPS}")
+
+    def step(alive: SSAValue, *values: SSAValue) -> Sequence[SSAValue]:
+        def run() -> Sequence[SSAValue]:
+            after = cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
+            return cx.b.reshape(after[0], dims=()), *after[1:]
+
+        branches = cx.branches(run, lambda: (alive, *values))
+        regions, types = zip(*branches, strict=True)
+        return cx.b.emit_regions("if", [alive], common_types(cx, *types), list(regions))
+
+    state = [first, *initial]
+    carried = [cx.type(v) for v in state]
+    region, yields = cx.region(carried, step)
+    types = common_types(cx, carried, yields, "two iterations")
+    options = {"trip": count, "symbol": str(counter)}
+    return cx.b.emit_regions("loop", state, types, [region], **options)[1:]
+
+
 def _step(cx: Cx, counter: Dim) -> Value:
     return cx.b.dims(dims=(counter,), shape=(), dtype="i64")
-
-
-def _unconditional(cx: Cx, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    known = cx.known(results[0])
-    if known is None or not known.all():
-        cx.fail("a loop that data can end early is not supported")
-    return results[1:]
 
 
 @onnx_op("Scan", since=9)
