@@ -79,7 +79,7 @@ def _rename(module: llvm.ModuleRef, old: str, new: str) -> None:
     try:
         module.get_function(old).name = new
     except NameError as error:
-        reason = f"the runtime's bitcode has no function {old}: it is out of date"
+        reason = f"the runtime's bitcode has no function {old}: it is out of date (make setup)"
         raise RuntimeError(reason) from error
 
 
