@@ -9,10 +9,14 @@ import pytest
 
 from tools.conformance import ReferenceBackend, listed, run_suite
 
+# Their weights hold one repeated value, so equal sums in another order decide what they give.
+REAL_MODELS = "alexnet|densenet|inception|resnet50|shufflenet|squeezenet|vgg19|zfnet"
+NO_REAL_MODELS = f"^(?!.*({REAL_MODELS}))"
+
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_not_listed_passes_in_the_interpreter():
-    outcomes = run_suite(ReferenceBackend)
+    outcomes = run_suite(ReferenceBackend, NO_REAL_MODELS)
     known = listed()
     assert len(outcomes) > 2000
     assert [o for o in outcomes if not o.passed and o.name not in known] == []
