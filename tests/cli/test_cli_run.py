@@ -53,6 +53,7 @@ def test_run_takes_what_was_compiled(cuvil: Command, dynamic: Path, tmp_path: Pa
         (["-i", "ones", "-i", "y=[1, 2, 3]"], "'y': expected rank 2, got 1"),
         (["-i", "x=random:2", "-i", "ones"], "expected random:LOW:HIGH"),
         (["-i", "ones", "--size", "N=x"], "--size N=x: expected NAME=NUMBER"),
+        (["-i", "ones", "--size", "M=2"], "--size M: no such symbolic dim; there are: N"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -57,7 +57,7 @@ def bench(
     with progress() as stages:
         engine = engine_for(model, options, threads, not no_cache, stages)
         sizes = arg.parse_sizes("--size", size)
-        feed = make_inputs(engine.get_inputs(), inputs, sizes, seed, "random")
+        feed = make_inputs(engine, inputs, sizes, seed, "random")
         calls = {OWN: own_call(engine, feed)}
         peers, skipped = load_peers(arg.split_words(vs), model, feed, threads, stages)
         calls |= peers

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401 - makes numpy know "bfloat16"
 import numpy as np
 
+from cuvil.engine.engine import Engine
 from cuvil.errors import InputError, OptionError
 from cuvil_runtime import TensorInfo
 
@@ -32,16 +33,23 @@ def parse_inputs(words: Sequence[str] | None, names: Sequence[str]) -> dict[str,
 
 
 def make_inputs(
-    inputs: Sequence[TensorInfo],
+    engine: Engine,
     words: Sequence[str] | None,
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
     default: str | None = None,
 ) -> dict[str, Array]:
-    """An array for every input. default: the value of inputs that `words` do not name.
+    """An array for every input of an engine.
+
+    sizes: extents of symbolic dims where arrays are made up; others take their least value, at
+    least 1. default: the value of inputs that `words` do not name.
 
     InputError for an input without a value, OptionError for a value that cannot be read.
     """
+    inputs = engine.get_inputs()
+    _check_sizes(sizes or {}, inputs)
+    least = {name: max(1, low) for name, (low, _) in engine.model.symbols.items()}
+    extents = {**least, **(sizes or {})}
     given = parse_inputs(words, [i.name for i in inputs])
     rng = np.random.default_rng(seed)
     arrays: dict[str, Array] = {}
@@ -52,8 +60,16 @@ def make_inputs(
                 f"missing input '{tensor.name}' ({described(tensor)}): "
                 f"pass --input {tensor.name}=FILE.npy, or --input random for all"
             )
-        arrays[tensor.name] = _array(tensor, value, sizes or {}, rng)
+        arrays[tensor.name] = _array(tensor, value, extents, rng)
     return arrays
+
+
+def _check_sizes(sizes: Mapping[str, int], inputs: Sequence[TensorInfo]) -> None:
+    free = list(dict.fromkeys(d for i in inputs for d in i.dims if isinstance(d, str)))
+    for name in sizes:
+        if name not in free:
+            known = ", ".join(free) or "none"
+            raise OptionError(f"--size {name}: no such symbolic dim; there are: {known}")
 
 
 def described(tensor: TensorInfo) -> str:

@@ -9,6 +9,9 @@ import typer
 
 from cuvil.cli import arguments as arg
 
+GREATEST = (1 << 63) - 1  # what the runtime says of a symbol without a bound
+LONGEST = 60  # characters of an expression that people may want to read
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -113,10 +116,9 @@ def tell(data: Mapping[str, Any]) -> None:
         for port in data[kind]:
             typer.echo(f"  {kind[:-1]} {port['name']}: {port['dtype']} {shape_text(port['dims'])}")
     for symbol in data["symbols"]:
-        most = "" if symbol["max"] is None else symbol["max"]
-        typer.echo(f"  symbol {symbol['name']}: {symbol['min']} to {most}".rstrip())
-    arena, weights = data["arena_bytes"], size_text(data["weights_bytes"])
-    typer.echo(f"  arena: {size_text(arena) if isinstance(arena, int) else arena}")
+        typer.echo(f"  symbol {symbol['name']}: {_range(symbol['min'], symbol['max'])}")
+    weights = size_text(data["weights_bytes"])
+    typer.echo(f"  arena: {_arena(data['arena_bytes'])}")
     typer.echo(f"  weights: {weights}{_weights_place(data)}")
     for variant, size in data.get("code_bytes", {}).items():
         typer.echo(f"  code of {variant}: {size_text(size)}")
@@ -132,6 +134,18 @@ def tell(data: Mapping[str, Any]) -> None:
             for k in kernels
         ]
         print_table(("code bytes", "kernel", "nodes"), rows)
+
+
+def _range(least: int, most: int | None) -> str:
+    return f"{least} to {most}" if most is not None and most < GREATEST else f"{least} or more"
+
+
+def _arena(size: int | str) -> str:
+    from cuvil.cli.console import size_text
+
+    if isinstance(size, int):
+        return size_text(size)
+    return size if len(size) <= LONGEST else "depends on the symbols (--json says how)"
 
 
 def _weights_place(data: Mapping[str, Any]) -> str:

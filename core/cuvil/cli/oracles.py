@@ -49,7 +49,7 @@ def _onnxruntime(source: Source, outputs: Sequence[str] | None) -> Run:
         )
     ort = importlib.import_module("onnxruntime")
     options = ort.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors come as exceptions
     if source.folder is not None:
         key = "session.model_external_initializers_file_folder_path"
         options.add_session_config_entry(key, os.path.abspath(source.folder))
@@ -60,7 +60,10 @@ def _onnxruntime(source: Source, outputs: Sequence[str] | None) -> Run:
     names = list(outputs) if outputs else [o.name for o in session.get_outputs()]
 
     def run(feed: Feed) -> dict[str, Array]:
-        values: list[Any] = session.run(names, dict(feed))
+        try:
+            values: list[Any] = session.run(names, dict(feed))
+        except Exception as error:  # onnxruntime's own classes
+            raise UnsupportedError(f"onnxruntime cannot run these inputs: {error}") from error
         return {n: np.asarray(v) for n, v in zip(names, values, strict=True)}
 
     return run

@@ -42,7 +42,7 @@ def profile(
     with progress() as stages:
         engine = engine_for(model, options, threads, not no_cache, stages)
         sizes = arg.parse_sizes("--size", size)
-        feed = make_inputs(engine.get_inputs(), inputs, sizes, seed, "random")
+        feed = make_inputs(engine, inputs, sizes, seed, "random")
         stages("run")
         engine.profile(feed)
         launches = [launch for _ in range(runs) for launch in engine.profile(feed)[1]]

@@ -42,7 +42,7 @@ def run(
     with progress() as stages:
         engine = engine_for(model, arg.options_of(dim=dim), threads, not no_cache, stages)
     sizes = arg.parse_sizes("--size", size)
-    feed = make_inputs(engine.get_inputs(), inputs, sizes, seed)
+    feed = make_inputs(engine, inputs, sizes, seed)
     results = engine.run(None, feed, time_limit=time_limit)
     named = dict(zip((o.name for o in engine.get_outputs()), results, strict=True))
     if output is not None:

@@ -63,10 +63,7 @@ def verify(
     sizes = arg.parse_sizes("--size", size)
     with progress() as stages:
         engine = engine_for(artefact or model, options, None, not no_cache, stages)
-        feeds = [
-            make_inputs(engine.get_inputs(), inputs, sizes, seed + i, "random")
-            for i in range(seeds)
-        ]
+        feeds = [make_inputs(engine, inputs, sizes, seed + i, "random") for i in range(seeds)]
         found = _outputs(model, engine.run, oracle, options, feeds, tolerance, stages)
         result: dict[str, Any] = {"model": model, "oracle": oracle, "outputs": found}
         if per_layer:
