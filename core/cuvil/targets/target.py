@@ -13,7 +13,7 @@ class Target:
 
     triple: `arch-os-env`, as the backend normalised it. cpu: "" for the triple's baseline with
     every variant the backend builds, "native" resolved to this machine's. features: names with
-    their sign, e.g. ("+dotprod", "-sve").
+    their sign, e.g. ("+a", "-b").
     """
 
     triple: str
