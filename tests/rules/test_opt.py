@@ -91,7 +91,7 @@ def test_constants_that_only_a_pool_has_are_left_alone() -> None:
     [
         (["--rule", "gelo"], module(BODY), "unknown rule 'gelo'"),
         (["--phase", "fusing"], module(BODY), "unknown phase 'fusing'; known: canonicalize"),
-        ([], "nonsense", "<text>|-: "),
+        ([], "nonsense", "-:1:9: "),
         ([], '"builtin.module"() ({\n^bb0:\n}) : () -> ()', "one cuvil.graph is expected"),
     ],
 )
@@ -99,7 +99,7 @@ def test_mistakes_are_one_line_and_a_status(args: list[str], text: str, message:
     result = opt(*args, text=text)
     assert result.exit_code == 1
     assert result.stderr.startswith("cuvil-opt: ")
-    assert any(part in result.stderr for part in message.split("|"))
+    assert message in result.stderr
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
+from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -23,7 +25,7 @@ def context() -> Context:
     """A parsing context with `builtin`, `cuvil`, `nest` and `host` loaded."""
     cx = Context()
     tensors = dialect()
-    ops = [*tensors.operations, GraphOp, ReturnOp, YieldOp]
+    ops: list[type[Operation]] = [*tensors.operations, GraphOp, ReturnOp, YieldOp]
     for item in (Builtin, Dialect("cuvil", ops, [TensorType, DimsAttr]), NEST, HOST):
         cx.load_dialect(item)
     return cx
@@ -37,10 +39,35 @@ def print_ir(op: Operation, locations: bool = False) -> str:
 
 
 def parse_ir(text: str, name: str = "<text>") -> ModuleOp:
-    """Parses and verifies a module. Raises ModelError with the place and the reason."""
+    """Parses and verifies a module. Raises ModelError with the place (`name:line:column` where the
+    text does not parse) and the reason."""
+    _check_strings(text, name)
+    parser = Parser(context(), text, name)
     try:
-        module = Parser(context(), text, name).parse_module()
+        module = parser.parse_module()
+    except ParseError as error:
+        _refuse(text, name, error.span.start, error.msg)
+    except (Exception, RecursionError) as error:  # what xDSL and the dialects trip over
+        reason = str(error.args[0]) if error.args else type(error).__name__
+        _refuse(text, name, parser.pos, reason)
+    try:
         module.verify()
-    except (ParseError, VerifyException, ValueError) as error:
+    except (VerifyException, ValueError, KeyError, TypeError, IndexError) as error:
         raise ModelError(f"{name}: {error}") from error
     return module
+
+
+_QUOTED = re.compile(r"""//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(")""")
+
+
+def _check_strings(text: str, name: str) -> None:
+    """Finds a string that does not end: xDSL's lexer takes exponential time to see that."""
+    for match in _QUOTED.finditer(text):
+        if match[1]:
+            _refuse(text, name, match.start(), "a string that does not end on its line")
+
+
+def _refuse(text: str, name: str, position: int, reason: str) -> NoReturn:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    raise ModelError(f"{name}:{line}:{column}: {reason}") from None
