@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cuvil.ir.dims import Dim
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, of, tensor_type
+from cuvil.plan.border import fills_by_runs
 from cuvil.plan.groups import Group, has_record
 from cuvil.plan.layout import Inside, Layouts, dense
 from cuvil.plan.templates import reads_in_place, writes_in_place
@@ -44,8 +45,7 @@ class _Finder:
     def pad(self, op: Operation) -> None:
         """The image is written inside; what is left of the pad is its border."""
         attrs, source, result = attrs_of(op), op.operands[0], op.results[0]
-        literal = all(isinstance(p, int) and p >= 0 for p in (*attrs.low, *attrs.high))
-        if attrs.mode != "constant" or not literal:
+        if not fills_by_runs(op):
             return
         if self._written_in_place(source) and self._read_in_place(source, op):
             steps = dense(tensor_type(result).dims)

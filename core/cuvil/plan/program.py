@@ -12,7 +12,7 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan import templates
-from cuvil.plan.border import border_kernel
+from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.groups import Group, partition
 from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
@@ -176,8 +176,8 @@ class _Planner:
             return template_kernel
         if group.root.name == "cuvil.concat":
             return concat_kernel
-        if group.root.name == "cuvil.pad" and self.layouts.parts(group.root.results[0]):
-            return border_kernel
+        if group.root.name == "cuvil.pad" and fills_by_runs(group.root):
+            return pad_kernel
         return anchor_kernel if group.anchor is not None else pull_kernel
 
     # -- control -------------------------------------------------------------------------------
