@@ -155,12 +155,21 @@ static cuvil_status size_outputs(cuvil_context *c) {
   return CUVIL_OK;
 }
 
+/* The part of a site that names the user's nodes. */
+static const char *behind_tab(const char *site) {
+  for (const char *c = site; *c; c++) {
+    if (*c == '\t') return c + 1;
+  }
+  return site;
+}
+
 static cuvil_status prepare(cuvil_context *c, const cuvil_value *inputs) {
   const cuvil_artefact *a = c->model->artefact;
   int32_t failed = a->dim_count ? a->prepare(c->frame.dims) : 0;
   if (failed) {
-    return cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH,
-                              "the input shapes break condition %d of the model", (int64_t)failed);
+    uint32_t site = (uint32_t)failed - 1;
+    return cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH, "the input shapes do not fit at %s",
+                              site < a->site_count ? behind_tab(a->sites[site]) : a->name);
   }
   cuvil_status status = check_derived(c, inputs);
   if (!status) status = size_outputs(c);

@@ -91,7 +91,7 @@ def build_code(
         Variant(t.name, t.required, main, scratch)
         for (t, scratch), main in zip(described, mains, strict=True)
     ]
-    prepare = emit_prepare(glue, slots, f"{plan.name}.prepare")
+    prepare = emit_prepare(glue, plan.program, slots, f"{plan.name}.prepare")
     prepare.linkage = "internal"
     code.build_id = build_id_of(_contents(plan, code, producer))
     description = _describe(plan, code.build_id, producer, weights_file, feature_names)
@@ -164,7 +164,11 @@ def _emit_kernels(
     facts = target.facts
     code.units += [
         Unit(
-            module_text(m), facts.triple, facts.cpu, facts.features, opt,
+            module_text(m),
+            facts.triple,
+            facts.cpu,
+            facts.features,
+            opt,
             name=f"{target.name}.{i}",
         )
         for i, m in enumerate(modules)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from cuvil.codegen.llvm_util import I64, i64
+from cuvil.codegen.llvm_util import I64, declare, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir.dims import Dim, fold
+
+FAR = 1 << 62
 
 
 def slot_address(b: ir.IRBuilder, dims: ir.Value, slot: int) -> ir.Value:
@@ -26,7 +28,19 @@ def dim_value(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> i
 
 
 def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.Value:
-    """Computes an expression from its symbols' slots. A divisor of 0 gives 0: no trap."""
+    """Computes an expression from its symbols' slots. A divisor of 0 gives 0: no trap. What does
+    not fit into 64 bits stays at about +-2**62, which no allocation grants."""
+    plus = declare(b.module, "llvm.sadd.sat.i64", I64, [I64, I64])
+
+    def add(x: ir.Value, y: ir.Value) -> ir.Value:
+        return b.call(plus, [x, y])
+
+    def mul(x: ir.Value, y: ir.Value) -> ir.Value:
+        if isinstance(x, ir.Constant) and isinstance(y, ir.Constant):
+            return b.mul(x, y)
+        pair = b.smul_with_overflow(x, y)
+        far = b.select(b.icmp_signed("<", b.xor(x, y), i64(0)), i64(-FAR), i64(FAR))
+        return b.select(b.extract_value(pair, 1), far, b.extract_value(pair, 0))
 
     def floordiv(x: ir.Value, y: ir.Value) -> ir.Value:
         quotient = b.sdiv(x, _safe(b, y))
@@ -47,8 +61,8 @@ def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.
         expr,
         const=i64,
         symbol=lambda name: load_slot(b, dims, slots.of_symbol(name)),
-        add=b.add,
-        mul=b.mul,
+        add=add,
+        mul=mul,
         floordiv=floordiv,
         mod=lambda x, y: b.sub(x, b.mul(floordiv(x, y), y)),
         minimum=minimum,

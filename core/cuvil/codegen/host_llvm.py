@@ -12,6 +12,7 @@ from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
 from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, declare, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import host
+from cuvil.ir.dims import symbols
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.types import DimsAttr
 
@@ -154,6 +155,27 @@ def _bind(e: ProgramEmitter, op: Operation) -> None:
     e.bind(op.symbol.data, value)
 
 
+def _check(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.CheckOp)
+    if is_prepared(op, e.slots):
+        return
+    good = _relation(e.b, op, e.dim(_dims_of(op, "left")), e.dim(_dims_of(op, "right")))
+    with e.b.if_then(e.b.not_(good), likely=False):
+        site = ir.Constant(I32, op.site.value.data)
+        e.b.store(site, abi.field_address(e.b, e.frame, abi.FRAME, abi.FRAME_SITE))
+        e.b.ret(ir.Constant(I32, SHAPE_MISMATCH))
+
+
+def _relation(b: ir.IRBuilder, op: host.CheckOp, left: ir.Value, right: ir.Value) -> ir.Value:
+    return b.icmp_signed("==" if op.relation.data == "eq" else ">=", left, right)
+
+
+def is_prepared(op: host.CheckOp, slots: SlotTable) -> bool:
+    """Whether a check is made once per shape: it is of input symbols, in no region."""
+    names = {n for key in ("left", "right") for n in symbols(_dims_of(op, key))}  # type: ignore[arg-type]
+    return isinstance(op.parent_op(), host.ProgramOp) and names <= set(slots.inputs)
+
+
 _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.argument": _argument,
     "host.weight": _weight,
@@ -164,6 +186,7 @@ _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.if": _if,
     "host.for": _for,
     "host.bind": _bind,
+    "host.check": _check,
     "host.return": lambda e, op: None,
 }
 
@@ -248,13 +271,20 @@ def _method(b: ir.IRBuilder, api: ir.Value, number: int, kind: ir.FunctionType) 
     return callee(b, abi.field(b, api, abi.API, number), kind)
 
 
-def emit_prepare(module: ir.Module, slots: SlotTable, name: str) -> ir.Function:
-    """Adds `int32 name(int64_t *dims)`: computes all derived slots. Call it when no more slots
-    will be asked for."""
+def emit_prepare(
+    module: ir.Module, program: host.ProgramOp, slots: SlotTable, name: str
+) -> ir.Function:
+    """Adds `int32 name(int64_t *dims)`: computes all derived slots, then gives 0, or 1 + the site
+    of a check that fails. Call it when no more slots will be asked for."""
     function = ir.Function(module, abi.PREPARE, name)
     b = ir.IRBuilder(function.append_basic_block("entry"))
     dims = function.args[0]
     for slot, expr in slots.derived():
         b.store(compute(b, dims, slots, expr), slot_address(b, dims, slot))
+    for op in program.body.block.ops:
+        if isinstance(op, host.CheckOp) and is_prepared(op, slots):
+            sides = [dim_value(b, dims, slots, _dims_of(op, k)) for k in ("left", "right")]  # type: ignore[arg-type]
+            with b.if_then(b.not_(_relation(b, op, *sides)), likely=False):
+                b.ret(ir.Constant(I32, op.site.value.data + 1))
     b.ret(ir.Constant(I32, 0))
     return function

@@ -136,6 +136,19 @@ class BindOp(IRDLOperation):
 
 
 @irdl_op_definition
+class CheckOp(IRDLOperation):
+    """Fails the run with CUVIL_SHAPE_MISMATCH unless left `relation` right: "eq" or "ge".
+
+    Checks of input symbols alone, outside of regions, are made once per shape, before the run."""
+
+    name = "host.check"
+    left = prop_def(DimsAttr)
+    right = prop_def(DimsAttr)
+    relation = prop_def(StringAttr)
+    site = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
 class HostReturnOp(IRDLOperation):
     """Ends the program or a region."""
 
@@ -145,6 +158,6 @@ class HostReturnOp(IRDLOperation):
 
 OPS = [
     ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, IfOp, ForOp, BindOp,
-    HostReturnOp,
+    CheckOp, HostReturnOp,
 ]  # fmt: skip
 HOST = Dialect("host", list(OPS), [])

@@ -64,6 +64,16 @@ def repeat(symbol: str, trip: Dim, body: Block) -> Operation:
     return host.ForOp.create(properties=properties, regions=[_region(body)])
 
 
+def check(left: Dim, right: Dim, equal: bool, site: int) -> Operation:
+    properties = {
+        "left": DimsAttr.new((left,)),
+        "right": DimsAttr.new((right,)),
+        "relation": StringAttr("eq" if equal else "ge"),
+        "site": IntegerAttr(site, i64),
+    }
+    return host.CheckOp.create(properties=properties)
+
+
 def program(name: str, arena_bytes: Dim, body: Block) -> host.ProgramOp:
     properties = {"sym_name": StringAttr(name), "arena_bytes": DimsAttr.new((arena_bytes,))}
     return host.ProgramOp.create(properties=properties, regions=[_region(body)])

@@ -53,7 +53,7 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return [t[0].with_dims(a.dims)]
 
 
-def _moved(a: Attrs, dims: Sequence[Dim]) -> list[Axis]:
+def moved(a: Attrs, dims: Sequence[Dim]) -> list[Axis]:
     """The axes on which something happens."""
     return [
         x
@@ -98,7 +98,7 @@ def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     data, inside_all = x[0], np.ones((), bool)
     if a.mode != "nearest":
         data = data.astype(np.float64)
-    for axis in _moved(a, x[0].shape):
+    for axis in moved(a, x[0].shape):
         k = axis.axis
         index, weights, within = _axis_table(a, axis, x[0].shape[k], a.dims[k])
         shape = [-1 if i == k else 1 for i in range(data.ndim)]
@@ -223,7 +223,7 @@ def _whole_ratio(a: Attrs, axis: Axis, size: Dim, out: Dim) -> int:
 
 def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b, a, dtype = cx.b, cx.attrs, cx.result_type.dtype.name
-    near = [_Neighbours(cx, x, index[x.axis]) for x in _moved(a, cx.operand_types[0].dims)]
+    near = [_Neighbours(cx, x, index[x.axis]) for x in moved(a, cx.operand_types[0].dims)]
     if a.mode == "nearest":
         value = cx.operand(0, _source(index, near, [0] * len(near)))
     else:

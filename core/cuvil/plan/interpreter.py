@@ -185,6 +185,13 @@ def _bind(run: _Run, op: Operation) -> None:
     run.env[op.symbol.data] = value
 
 
+def _check(run: _Run, op: Operation) -> None:
+    assert isinstance(op, host.CheckOp)
+    left, right = run.dim_of(op, "left"), run.dim_of(op, "right")
+    if not (left == right if op.relation.data == "eq" else left >= right):
+        raise RuntimeFailure(f"shape mismatch at {run.plan.sites[op.site.value.data]}")
+
+
 _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.argument": _argument,
     "host.weight": _weight,
@@ -195,5 +202,6 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.if": _if,
     "host.for": _for,
     "host.bind": _bind,
+    "host.check": _check,
     "host.return": lambda run, op: None,
 }

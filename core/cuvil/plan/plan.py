@@ -17,7 +17,7 @@ from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.plan.arena import ALIGN
 from cuvil.plan.program import Planned, plan_steps
-from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
+from cuvil.plan.steps import Argument, Check, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
 
 
 @dataclass(frozen=True)
@@ -154,4 +154,8 @@ def _repeat(e: _HostEmitter, step: Repeat) -> None:
     e.add(make.repeat(step.symbol, step.trip, e.inner(step.body)))
 
 
-_EMIT = {Launch: _launch, Copy: _copy, Choose: _choose, Repeat: _repeat}
+def _check(e: _HostEmitter, step: Check) -> None:
+    e.add(make.check(step.left, step.right, step.equal, e.site(step.site)))
+
+
+_EMIT = {Launch: _launch, Copy: _copy, Choose: _choose, Repeat: _repeat, Check: _check}

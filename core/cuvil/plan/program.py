@@ -13,13 +13,25 @@ from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan import templates
 from cuvil.plan.border import fills_by_runs, pad_kernel
+from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.groups import Group, partition
 from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
-from cuvil.plan.steps import Argument, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
+from cuvil.plan.steps import (
+    Argument,
+    Check,
+    Choose,
+    Copy,
+    Launch,
+    Ref,
+    Repeat,
+    Step,
+    View,
+    Weight,
+)
 from cuvil.plan.templates import template_kernel
 
 
@@ -46,6 +58,8 @@ def plan_steps(graph: Graph) -> Planned:
 class _Planner:
     def __init__(self, graph: Graph) -> None:
         self.pool = graph.pool
+        self.ranges = graph.bounds
+        self.checked: set[Condition] = set()
         self.planned = Planned()
         self.memory = self.planned.memory
         self.layouts = Layouts()
@@ -63,7 +77,7 @@ class _Planner:
             claimed.append(target if fresh and source not in self.memory.wanted else None)
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
-        steps: list[Step] = []
+        steps: list[Step] = self._checks(block)
         groups = partition(block, templates)
         find_layouts(block, groups, self.layouts)
         for group in groups:
@@ -74,6 +88,26 @@ class _Planner:
             if direct is None:
                 self.memory.touch(target)
                 steps.append(Copy(nbytes(value), self.place(value), target))
+        return steps
+
+    def _checks(self, block: Block) -> list[Step]:
+        """What the extents of a block's tensors must satisfy before it runs; once is enough."""
+        found: dict[Condition, Operation] = {}
+        for op in block.ops:
+            for condition in conditions(op, self.ranges):
+                if condition not in self.checked:
+                    found.setdefault(condition, op)
+        self.checked.update(found)
+        return [
+            Check(*c, f"check\t{location_name(op)}: the extents must satisfy {c}")
+            for c, op in found.items()
+        ]
+
+    def _inner(self, block: Block, values: Sequence[Value], targets: Sequence[Ref]) -> list[Step]:
+        """The steps of a nested block; what it checks is not checked for what follows it."""
+        known = set(self.checked)
+        steps = self.block(block, values, targets)
+        self.checked = known
         return steps
 
     def place(self, value: Value) -> Ref:
@@ -92,7 +126,7 @@ class _Planner:
 
     def _key(self, constant: Operation) -> str:
         attrs = attrs_of(constant)
-        return attrs.key or self.pool.add_array(constant_array(constant, self.pool)).key  # type: ignore[no-any-return]
+        return attrs.key or self.pool.add_array(constant_array(constant, self.pool)).key
 
     def _group(self, group: Group, steps: list[Step]) -> None:
         if group.is_control:
@@ -194,7 +228,7 @@ class _Planner:
         for region in op.regions:
             block = region.block
             assert block.last_op is not None
-            branches.append(self.block(block, block.last_op.operands, targets))
+            branches.append(self._inner(block, block.last_op.operands, targets))
             for ref in targets:
                 self.memory.touch(ref)
         steps.append(Choose(cond, branches[0], branches[1]))
@@ -217,7 +251,7 @@ class _Planner:
             for r, v in zip(op.results[count:], yielded[count:], strict=True)
         ]
         self.memory.tick()
-        body = self.block(block, yielded, [*following, *stacks])
+        body = self._inner(block, yielded, [*following, *stacks])
         for value, source, arg in zip(yielded, following, block.args, strict=False):
             self.memory.touch(source)
             body.append(Copy(nbytes(value), source, self.place(arg)))

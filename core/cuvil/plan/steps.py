@@ -84,7 +84,17 @@ class Repeat:
     body: Sequence[Step]
 
 
-Step = Launch | Copy | Choose | Repeat
+@dataclass(frozen=True)
+class Check:
+    """Fails the run, naming the site, unless left == right (equal) or left >= right."""
+
+    left: Dim
+    right: Dim
+    equal: bool
+    site: str
+
+
+Step = Launch | Copy | Choose | Repeat | Check
 
 
 @dataclass

@@ -106,7 +106,7 @@ typedef struct cuvil_tensor_info {
 /* Runs the whole model once. */
 typedef int32_t (*cuvil_main)(cuvil_frame *frame);
 /* Fills the derived slots from the symbols, and each produced slot with its upper bound, or -1
- * where there is none; returns non-zero when a constraint fails. */
+ * where there is none; returns 0, or 1 + the site that says which condition fails. */
 typedef int32_t (*cuvil_prepare)(int64_t *dims);
 
 typedef struct cuvil_variant {
