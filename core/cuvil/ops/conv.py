@@ -138,8 +138,11 @@ def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     data, w = pad_spatial(to_first(wide(x[0]), a.layout), a.pads), wide(x[1])
     kernel, per_group = w.shape[2:], w.shape[0] // a.groups
     reach = [d * (k - 1) + 1 for d, k in zip(a.dilations, kernel, strict=True)]
-    if any(size < r for size, r in zip(data.shape[2:], reach, strict=True)):
-        zero = np.zeros((data.shape[0], w.shape[0], *[0] * len(kernel)), x[0].dtype)
+    sizes = [
+        (size - r) // s + 1 for size, r, s in zip(data.shape[2:], reach, a.strides, strict=True)
+    ]
+    if min(sizes) <= 0:
+        zero = np.zeros((data.shape[0], w.shape[0], *(max(n, 0) for n in sizes)), x[0].dtype)
         return [from_first(zero, a.layout)]
     view = _windows(data, kernel, a)
     n, c = len(kernel), w.shape[1]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
-from cuvil.ir.dims import Dim, bounds
+from cuvil.ir.dims import Dim
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
-from cuvil.ops.lowering import ElementCx, axis_in, clamp
+from cuvil.ops.lowering import ElementCx, axis_in, clamp, where_any
 
 INDEX_OUT_OF_RANGE = 9  # CUVIL_INDEX_OUT_OF_RANGE of cuvil/abi.h
 
@@ -37,20 +37,6 @@ def bounded_index(b: NestBuilder, value: Value, extent: Dim) -> Index:
     high = b.scalar("ge", at, size, result="bool")
     b.fail_if(b.scalar("or", low, high), INDEX_OUT_OF_RANGE)
     return clamp(b, b.to_index(at), extent)
-
-
-def where_any(
-    b: NestBuilder, extents: Sequence[Dim], dtype: str, load: Callable[[], Value]
-) -> Value:
-    """`load()`, or a zero where one of the indexed axes is empty, so that nothing can be read."""
-    if all((bounds(d)[0] or 0) > 0 for d in extents):
-        return load()
-    if any(d == 0 for d in extents):
-        return b.const(0, dtype)
-    some = b.dim(1)
-    for extent in extents:
-        some = b.index("min", some, b.dim(extent))
-    return b.if_(b.compare("lt", 0, some), load, lambda: b.const(0, dtype))
 
 
 def _gather_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, bounds
 from cuvil.ir.dtypes import DType
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index, NestBuilder
@@ -144,6 +144,20 @@ def inside(b: NestBuilder, index: Index, extent: Dim) -> Value | None:
         return None
     low = None if isinstance(index, int) and index >= 0 else b.compare("le", 0, index)
     return both(b, low, b.compare("lt", index, b.dim(extent)))
+
+
+def where_any(
+    b: NestBuilder, extents: Sequence[Dim], dtype: str, load: Callable[[], Value]
+) -> Value:
+    """`load()`, or a zero where one of the indexed axes is empty, so that nothing can be read."""
+    if all((bounds(d)[0] or 0) > 0 for d in extents):
+        return load()
+    if any(d == 0 for d in extents):
+        return b.const(0, dtype)
+    some = b.dim(1)
+    for extent in extents:
+        some = b.index("min", some, b.dim(extent))
+    return b.if_(b.compare("lt", 0, some), load, lambda: b.const(0, dtype))
 
 
 def guarded(b: NestBuilder, condition: Value | None, value: Value, other: Value) -> Value:

@@ -13,7 +13,7 @@ from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
-from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside
+from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside, where_any
 
 MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -86,9 +86,11 @@ def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
         safe.append(at if known else clamp(b, at, extent))
     found = both(b, *conditions)
     fill = cx.operand(1, ())
-    if found is not None and any(d == 0 for d in dims):
-        return fill
-    return guarded(b, found, cx.operand(0, safe), fill)
+    if found is None:
+        return cx.operand(0, safe)
+    padded = [d for _, d, low, high in axes if low != 0 or high != 0]
+    name = cx.result_type.dtype.name
+    return guarded(b, found, where_any(b, padded, name, lambda: cx.operand(0, safe)), fill)
 
 
 def _repeated(cx: ElementCx, index: Index, extent: Dim, low: Dim, high: Dim) -> Index:

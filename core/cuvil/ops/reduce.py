@@ -77,7 +77,9 @@ def _reduce(x: Sequence[Any], a: Attrs) -> list[Any]:
 def _divide(total: Any, count: int) -> Any:
     """total / count; integers round towards zero and give 0 for a count of 0."""
     if np.asarray(total).dtype.kind in "iu":
-        return np.sign(total) * (abs(total) // count) if count else total * 0
+        wide_total = total.astype(np.int64 if total.dtype.kind == "i" else np.uint64)
+        size = np.asarray(max(count, 1), wide_total.dtype)
+        return np.sign(wide_total) * (abs(wide_total) // size) * (count > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return total / np.asarray(count, total.dtype)
 
@@ -107,7 +109,9 @@ def _finish(cx: ElementCx, total: Value) -> Value:
     b, dtype = cx.b, element_dtype(total).name
     if cx.attrs.kind == "mean":
         count = b.from_index(b.dim(product(_extents(cx))), "i64")
-        total = b.scalar("div", total, b.cast(count, dtype))
+        kind = element_dtype(total)  # an integer type may be too narrow for the count
+        wide_name = dtype if kind.is_float else "u64" if kind.kind == "uint" else "i64"
+        total = b.scalar("div", b.cast(total, wide_name), b.cast(count, wide_name))
     return b.cast(total, cx.result_type.dtype.name)
 
 
