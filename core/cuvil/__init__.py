@@ -9,8 +9,12 @@ Names load what they need when they are first used, so `import cuvil` itself cos
 from __future__ import annotations
 
 from importlib import import_module
+from time import time_ns
 
 from cuvil.version import VERSION as __version__  # noqa: N811
+
+LOADED_NS = time_ns()
+"""When this process began to load the compiler: newer source files are not what runs here."""
 
 TYPE_CHECKING = False  # as typing's, whose import would cost more than all else here
 if TYPE_CHECKING:

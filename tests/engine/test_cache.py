@@ -126,6 +126,13 @@ def test_another_compiler_compiles_anew(monkeypatch: pytest.MonkeyPatch) -> None
     assert compiled(made)[1]
 
 
+def test_a_compiler_that_was_edited_after_it_was_loaded_stores_nothing(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    monkeypatch.setattr(cached, "LOADED_NS", 0)
+    assert compiled(small_models.add())[1] and not entries(root)
+
+
 def test_external_data_is_part_of_the_key(tmp_path: Path) -> None:
     for seed in (0, 1, 0):
         made = small_models.dense(seed=seed)

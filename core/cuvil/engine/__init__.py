@@ -11,6 +11,7 @@ _HOMES = {
     "build_wanted": "front_door",
     "load_built": "front_door",
     "compiler_versions": "cache_versions",
+    "edited_since": "cache_versions",
     "package_states": "cache_versions",
 }
 

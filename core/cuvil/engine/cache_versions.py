@@ -6,7 +6,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from cuvil.engine.cache_files import tree_digest
+from cuvil.engine.cache_files import python_files, tree_digest
 from cuvil.engine.cache_key import package_state
 from cuvil.version import VERSION
 
@@ -21,6 +21,12 @@ def compiler_versions(backend: str) -> dict[str, str]:
     """
     own = {name: f"{VERSION} {tree_digest(_folder(name))}" for name in ("cuvil", backend)}
     return own | {name: _version(name) for name in _LIBRARIES}
+
+
+def edited_since(when_ns: int, backend: str) -> bool:
+    """Whether a source file of Cuvil or the backend is newer: then other code may run here."""
+    folders = [_folder("cuvil"), _folder(backend)]
+    return any(os.stat(p).st_mtime_ns > when_ns for f in folders for p in python_files(f))
 
 
 def package_states(backend: str) -> list[list[str]]:

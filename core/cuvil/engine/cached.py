@@ -11,6 +11,7 @@ from pathlib import Path
 from sys import modules
 from typing import TYPE_CHECKING, Any
 
+from cuvil import LOADED_NS
 from cuvil import engine as lazy
 from cuvil.engine.cache_files import digest_file
 from cuvil.engine.cache_key import (
@@ -172,8 +173,8 @@ def _store(store: Store, request: Request, build: HostBuild, threads: int | None
     external = [source.path for source in build.external]
     with store.staging() as folder:
         build.write(folder)
-        if not build.came_from(request.identity):
-            return load_folder(folder, threads)  # the file changed meanwhile: nobody may find it
+        if not build.came_from(request.identity) or lazy.edited_since(LOADED_NS, build.package):
+            return load_folder(folder, threads)  # model or compiler changed: nobody may find it
         versions = lazy.compiler_versions(build.package)
         key = {**make_key(request, external, versions, store), "target": build.target}
         name = digest_of(key)
