@@ -20,8 +20,8 @@ from cuvil.plan.plan import Plan, make_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
 from cuvil.targets.backend import Backend, VariantSpec
-from cuvil.targets.registry import find
 from cuvil.targets.target import Target
+from cuvil.targets.target_list import Targets, resolve
 from cuvil.version import PRODUCER
 
 Progress = Callable[[str], None]
@@ -34,7 +34,8 @@ class Built:
     """A compiled model in memory; weights are still a recipe (`plan.weight_chunks`).
 
     variants: what the artefact holds, best first. weights_file: the name of the file where the
-    artefact looks for weights; None: there are none, or they are embedded.
+    artefact looks for weights; None: there are none, or they are embedded. backend, target: of the
+    host, the last of targets.
     """
 
     plan: Plan
@@ -44,6 +45,7 @@ class Built:
     target: Target
     variants: tuple[VariantSpec, ...]
     weights_file: str | None
+    targets: Targets
 
     @property
     def embedded(self) -> bool:
@@ -87,12 +89,13 @@ def compile_graph(
     inside. progress: told each stage as it begins. Raises cuvil.Error subclasses.
     """
     progress("target")
-    backend, target = find(options.target, options.cpu, options.features)
+    targets = resolve(options.target, options.cpu, options.features)
+    backend, target = targets.host
     chosen = list(variants or backend.variants(target))
     progress("rewrite")
-    run_phases(graph, RewriteOptions(selection(options)))
+    run_phases(graph, RewriteOptions(selection(options)), targets.rules())
     progress("plan")
-    plan = make_plan(graph, identifier(options.name or graph.name))
+    plan = make_plan(graph, identifier(options.name or graph.name), targets.assignment())
     weights_file = weights_file or weights_place(plan, options)
     progress("emit")
 
@@ -112,7 +115,7 @@ def compile_graph(
     )
     progress("compile")
     objects = workers().compile(code.units)
-    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file)
+    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
 
 
 def weights_symbol(plan: Plan) -> str:

@@ -179,7 +179,8 @@ static cuvil_status prepare(cuvil_context *c, const cuvil_value *inputs) {
     return cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH,
                               "the input shapes would need a far too large arena");
   }
-  return cuvil_context_reserve_arena(c, arena);
+  status = cuvil_context_reserve_arena(c, arena);
+  return status ? status : cuvil_queues_reserve(c, c->frame.dims);
 }
 
 static void remember(cuvil_context *c, const cuvil_value *inputs) {

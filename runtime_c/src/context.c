@@ -15,7 +15,7 @@ cuvil_status cuvil_context_fail(cuvil_context *context, cuvil_status status, con
 
 /* Where the parts of a context lie, from its aligned start; the arena comes last. */
 typedef struct layout {
-  size_t io, dims, prepared, shapes, output_bytes, scratch, arena;
+  size_t io, dims, prepared, shapes, output_bytes, queues, devices, scratch, arena;
 } layout;
 
 static size_t place(size_t *end, size_t bytes) {
@@ -33,6 +33,8 @@ static layout lay_out(const cuvil_model *model) {
   l.prepared = place(&end, (size_t)a->dim_count * sizeof(int64_t));
   l.shapes = place(&end, (size_t)model->input_dims * sizeof(int64_t));
   l.output_bytes = place(&end, (size_t)a->output_count * sizeof(uint64_t));
+  l.queues = place(&end, (size_t)a->device_count * sizeof(cuvil_device_queue));
+  l.devices = place(&end, (size_t)a->device_count * sizeof(cuvil_device_memory));
   l.scratch = place(&end, model->scratch_bytes * (size_t)model->threads);
   l.arena = end;
   return l;
@@ -84,6 +86,8 @@ static cuvil_context *make(const cuvil_model *model, char *memory, const layout 
   context->prepared = (int64_t *)(memory + l->prepared);
   context->shapes = (int64_t *)(memory + l->shapes);
   context->output_bytes = (uint64_t *)(memory + l->output_bytes);
+  context->queues = (cuvil_device_queue *)(memory + l->queues);
+  context->devices = (cuvil_device_memory *)(memory + l->devices);
   cuvil_frame *frame = &context->frame;
   frame->api = &cuvil_api;
   frame->weights = model->weights.data;
@@ -92,6 +96,7 @@ static cuvil_context *make(const cuvil_model *model, char *memory, const layout 
   frame->scratch = memory + l->scratch;
   frame->parallel = model->threads > 1;
   frame->runtime = context;
+  frame->devices = context->devices;
   if (a->arena_bytes >= 0) context->needed = with_slack(l->arena + (size_t)a->arena_bytes);
   return context;
 }
@@ -106,7 +111,9 @@ cuvil_status cuvil_context_init(const cuvil_model *model, void *memory, size_t b
   char *start = (char *)memory + skip;
   *result = make(model, start, &l);
   place_arena(*result, start + l.arena, bytes - skip - l.arena);
-  return CUVIL_OK;
+  cuvil_status status = cuvil_queues_open(*result);
+  if (status) cuvil_queues_close(*result);
+  return status;
 }
 
 cuvil_status cuvil_context_create(const cuvil_model *model, cuvil_context **result) {
@@ -116,8 +123,8 @@ cuvil_status cuvil_context_create(const cuvil_model *model, cuvil_context **resu
   if (!memory) return CUVIL_OUT_OF_MEMORY;
   cuvil_context *context = make(model, memory, &l);
   context->owned = memory;
-  cuvil_status status = CUVIL_OK;
-  if (model->artefact->arena_bytes > 0) {
+  cuvil_status status = cuvil_queues_open(context);
+  if (!status && model->artefact->arena_bytes > 0) {
     status = cuvil_context_reserve_arena(context, model->artefact->arena_bytes);
   }
   if (status) {
@@ -146,6 +153,7 @@ cuvil_status cuvil_context_reserve_arena(cuvil_context *context, int64_t bytes) 
 
 void cuvil_context_destroy(cuvil_context *context) {
   if (!context) return;
+  cuvil_queues_close(context);
   cuvil_free_blocks(context);
   cuvil_platform_free(context->owned_arena);
   cuvil_platform_free(context->owned);

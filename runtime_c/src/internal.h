@@ -18,6 +18,21 @@ typedef struct cuvil_weights {
   void *owned;
 } cuvil_weights;
 
+/* A device as a model has it: opened, its kernels loaded, its constants uploaded. */
+typedef struct cuvil_device {
+  const cuvil_device_api *api;
+  const cuvil_device_info *info;
+  void *device;
+  void *weights;
+  void **functions; /* one per kernel of info */
+} cuvil_device;
+
+/* ... and as a context has it. */
+typedef struct cuvil_device_queue {
+  void *queue;
+  uint64_t arena_capacity;
+} cuvil_device_queue;
+
 struct cuvil_model {
   const cuvil_artefact *artefact;
   const cuvil_variant *variant;
@@ -27,6 +42,7 @@ struct cuvil_model {
   uint32_t flags;
   size_t scratch_bytes; /* per thread, rounded to CUVIL_ARENA_ALIGN */
   uint32_t input_dims;  /* sum of the inputs' ranks */
+  cuvil_device *devices; /* as many as the artefact has */
 };
 
 /* Memory that generated code asked for during a run. */
@@ -44,6 +60,9 @@ struct cuvil_context {
   int64_t *shapes;        /* input shapes of the last bind, one after the other */
   uint64_t *output_bytes; /* for those shapes, or CUVIL_UNBOUNDED */
   void **io;
+  cuvil_device_queue *queues;   /* one per device */
+  cuvil_device_memory *devices; /* what frame.devices shows of them */
+  const cuvil_device *failed_device;
   cuvil_block *blocks;
   size_t arena_capacity, needed;
   void *owned;       /* created contexts: the memory of the context itself */
@@ -97,6 +116,37 @@ int64_t cuvil_arena_bytes(const cuvil_artefact *artefact, const int64_t *slots);
 /* launch.c: what generated code calls. */
 extern const cuvil_runtime_api cuvil_api;
 void cuvil_free_blocks(cuvil_context *context);
+
+int32_t cuvil_check_stop(cuvil_context *context);
+void cuvil_profile_begin(cuvil_frame *frame, int32_t site);
+void cuvil_profile_end(cuvil_frame *frame, int32_t site);
+
+/* devices.c: of a model, then of a context. */
+int cuvil_devices_are_sound(const cuvil_artefact *artefact);
+cuvil_status cuvil_devices_open(cuvil_model *model, const cuvil_options *options,
+                                const cuvil_report *report);
+void cuvil_devices_close(cuvil_model *model);
+cuvil_status cuvil_queues_open(cuvil_context *context);
+void cuvil_queues_close(cuvil_context *context);
+/* Arenas for these slots; what is there already is kept. */
+cuvil_status cuvil_queues_reserve(cuvil_context *context, const int64_t *slots);
+/* Returns when nothing is left to do, after a run that failed midway. */
+void cuvil_queues_drain(cuvil_context *context);
+/* What a device says about its last failure. */
+const char *cuvil_device_reason(const cuvil_device *device, char *text, size_t room);
+
+/* device_calls.c: the part of cuvil_api that reaches devices. */
+int32_t cuvil_device_launch(cuvil_frame *frame, int32_t device, int32_t kernel,
+                            const cuvil_device_buffer *buffers, int32_t buffer_count,
+                            const int64_t *dims, int32_t dim_count, int32_t site);
+int32_t cuvil_device_upload(cuvil_frame *frame, int32_t device, const cuvil_device_buffer *to,
+                            const void *from, int64_t bytes, int32_t site);
+int32_t cuvil_device_download(cuvil_frame *frame, int32_t device, void *to,
+                              const cuvil_device_buffer *from, int64_t bytes, int32_t site);
+int32_t cuvil_device_copy(cuvil_frame *frame, int32_t device, const cuvil_device_buffer *to,
+                          const cuvil_device_buffer *from, int64_t bytes, int32_t site);
+uint64_t cuvil_device_signal(cuvil_frame *frame, int32_t device);
+int32_t cuvil_device_wait(cuvil_frame *frame, int32_t device, uint64_t ticket);
 
 /* pool.c: a reference to the process-wide pool, grown to `threads` (0: the default count). */
 const cuvil_pool *cuvil_default_pool(int32_t threads);

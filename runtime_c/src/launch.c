@@ -18,12 +18,12 @@ typedef struct launch {
   atomic_int next, status;
 } launch;
 
-static int32_t check(cuvil_context *c) {
+int32_t cuvil_check_stop(cuvil_context *c) {
   if (atomic_load_explicit(&c->cancelled, memory_order_relaxed)) return CUVIL_CANCELLED;
   return c->deadline_ns && cuvil_platform_now() > c->deadline_ns ? CUVIL_TIMED_OUT : CUVIL_OK;
 }
 
-static int32_t poll(cuvil_frame *frame) { return check(frame->runtime); }
+static int32_t poll(cuvil_frame *frame) { return cuvil_check_stop(frame->runtime); }
 
 /* Chunks differ by one task at most. */
 static int64_t start_of(const launch *l, int64_t chunk) {
@@ -38,7 +38,7 @@ static void work(launch *l, int32_t worker) {
     int64_t chunk = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
     if (chunk >= l->chunks) return;
     int64_t begin = start_of(l, chunk), end = start_of(l, chunk + 1);
-    int32_t status = check(c);
+    int32_t status = cuvil_check_stop(c);
     if (!status) status = l->kernel(l->buffers, c->frame.dims, begin, end, scratch);
     if (status) atomic_store(&l->status, status);
   }
@@ -83,14 +83,14 @@ void cuvil_free_blocks(cuvil_context *context) {
   context->blocks = NULL;
 }
 
-static void profile_begin(cuvil_frame *frame, int32_t site) {
+void cuvil_profile_begin(cuvil_frame *frame, int32_t site) {
   cuvil_profile *profile = frame->profile;
   cuvil_profile_row *row = &profile->rows[profile->count % profile->capacity];
   row->site = site;
   row->begin_ns = row->end_ns = cuvil_platform_now();
 }
 
-static void profile_end(cuvil_frame *frame, int32_t site) {
+void cuvil_profile_end(cuvil_frame *frame, int32_t site) {
   cuvil_profile *profile = frame->profile;
   profile->rows[profile->count % profile->capacity].end_ns = cuvil_platform_now();
   profile->count++;
@@ -103,6 +103,12 @@ const cuvil_runtime_api cuvil_api = {
     .parallel_for = parallel_for,
     .allocate = allocate,
     .poll = poll,
-    .profile_begin = profile_begin,
-    .profile_end = profile_end,
+    .profile_begin = cuvil_profile_begin,
+    .profile_end = cuvil_profile_end,
+    .device_launch = cuvil_device_launch,
+    .device_upload = cuvil_device_upload,
+    .device_download = cuvil_device_download,
+    .device_copy = cuvil_device_copy,
+    .device_signal = cuvil_device_signal,
+    .device_wait = cuvil_device_wait,
 };

@@ -43,6 +43,7 @@ static cuvil_status fill(cuvil_model *model, const cuvil_options *options,
   cuvil_status status = cuvil_choose_variant(a, variant, report, &model->variant);
   if (!status) status = cuvil_weights_open(a, options, report, &model->weights);
   if (!status) status = use_pool(model, options, report);
+  if (!status) status = cuvil_devices_open(model, options, report);
   if (status) return status;
   model->flags = options->flags;
   model->scratch_bytes = cuvil_round_up(model->variant->scratch_bytes);
@@ -73,6 +74,7 @@ cuvil_status cuvil_model_open(const cuvil_artefact *artefact, const cuvil_option
 
 void cuvil_model_close(cuvil_model *model) {
   if (!model) return;
+  cuvil_devices_close(model);
   cuvil_pool_release(model->pool);
   cuvil_weights_close(&model->weights);
   cuvil_platform_free(model);

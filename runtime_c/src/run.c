@@ -102,13 +102,20 @@ static cuvil_status finish(cuvil_context *c, cuvil_value *outputs) {
 static cuvil_status failed_at(cuvil_context *c, cuvil_status status) {
   const cuvil_artefact *a = c->model->artefact;
   uint32_t site = (uint32_t)c->frame.site;
-  return cuvil_context_fail(c, status, "%s at %s", cuvil_status_text(status),
-                            site < a->site_count ? a->sites[site] : a->name);
+  const char *where = site < a->site_count ? a->sites[site] : a->name;
+  const cuvil_device *d = c->failed_device;
+  char reason[160];
+  if (d) cuvil_device_reason(d, reason, sizeof reason);
+  cuvil_queues_drain(c);
+  if (!d) return cuvil_context_fail(c, status, "%s at %s", cuvil_status_text(status), where);
+  return cuvil_context_fail(c, status, "%s at %s: device '%s': %s", cuvil_status_text(status),
+                            where, d->info->name, reason);
 }
 
 static cuvil_status call_main(cuvil_context *c) {
   int keep = (c->model->flags & CUVIL_KEEP_DENORMALS) != 0;
   c->frame.site = -1;
+  c->failed_device = NULL;
   c->deadline_ns = c->time_limit_ns > 0 ? cuvil_platform_now() + c->time_limit_ns : 0;
   uint64_t control = keep ? 0 : cuvil_flush_begin();
   int32_t status = c->model->variant->main(&c->frame);

@@ -7,6 +7,8 @@
 #include "artefact.c"
 #include "bind.c"
 #include "context.c"
+#include "device_calls.c"
+#include "devices.c"
 #include "launch.c"
 #include "model.c"
 #include "run.c"

@@ -21,6 +21,7 @@ from cuvil.errors import TargetError
 from cuvil.options import Options
 from cuvil.targets.backend import Feature, VariantSpec
 from cuvil.targets.registry import find
+from cuvil.targets.target_list import Targets
 from cuvil_runtime import load
 from tools.models import zoo
 
@@ -99,7 +100,7 @@ def test_a_cpu_without_the_features_is_refused_by_name(
     features = {**backend.features, "imaginary": Feature("imaginary", 60, "")}
     variants = [VariantSpec("future", ("imaginary",), facts)]
     future = replace(backend, features=features, variants=lambda _: variants)
-    monkeypatch.setattr(pipeline, "find", lambda *_: (future, target))
+    monkeypatch.setattr(pipeline, "resolve", lambda *_: Targets((), (future, target)))
     artefact = compile_to_folder(dense(), tmp_path, Options())
     with pytest.raises(TargetError, match=r"'future' of 'dense' needs .* imaginary"):
         load(artefact.files["so"])

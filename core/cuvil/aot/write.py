@@ -29,7 +29,7 @@ from cuvil.version import VERSION
 from cuvil_runtime import include_dir
 
 LINKABLE = ("so", "a", "o")
-PUBLIC_HEADERS = ("abi.h", "cuvil.h")
+PUBLIC_HEADERS = ("abi.h", "cuvil.h", "device.h")
 _SUFFIXES = {"llvm": "ll", "asm": "s"}
 
 

@@ -75,12 +75,14 @@ def versions(names: tuple[str, ...]) -> dict[str, str]:
 
 def backends() -> dict[str, str]:
     """Backend -> version."""
-    from cuvil.targets.registry import backends
+    from cuvil.targets.registry import scan
 
-    found = {b.name: b.version for b in backends()}
-    if not found:
-        raise LookupError("none is installed: pip install one, see 'pip index' or the README")
-    return found
+    loaded, failed = scan()
+    if not loaded:
+        why = [str(error) for error in failed] or ["none is installed: pip install one"]
+        raise LookupError("; ".join(why))
+    return {b.name: b.version for b in loaded} | {f"not usable {i}": str(e) for i, e in
+                                                  enumerate(failed, 1)}  # fmt: skip
 
 
 def cpu() -> str:

@@ -12,6 +12,7 @@ from cuvil.codegen.llvm_util import I8, I32, I64, PTR, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir.dims import Dim
 from cuvil.ir.types import TensorType
+from cuvil.plan.plan import DevicePlan
 
 NO_BOUND = (1 << 63) - 1
 
@@ -49,6 +50,7 @@ class Description:
     weights_file: str | None
     sites: Sequence[str]
     feature_names: Sequence[str]
+    devices: Sequence[DevicePlan] = ()
 
 
 class _Data:
@@ -68,10 +70,12 @@ class _Data:
         return variable
 
     def string(self, text: str) -> ir.Value:
-        data = text.encode() + b"\0"
+        return self.bytes(text.encode() + b"\0", align=1)
+
+    def bytes(self, data: bytes, align: int) -> ir.Value:
         if data not in self._strings:
             array = ir.Constant(ir.ArrayType(I8, len(data)), bytearray(data))
-            self._strings[data] = self.constant(array, align=1)
+            self._strings[data] = self.constant(array, align)
         return self._strings[data]
 
     def array(self, kind: ir.Type, values: Sequence[ir.Value]) -> ir.Value:
@@ -119,11 +123,28 @@ def emit_artefact(
         weights or null, data.string(d.weights_file) if d.weights_file else null,
         _u32(len(variants)), _u32(len(d.sites)), data.array(abi.VARIANT, rows),
         data.strings(d.sites), detect or null, data.strings(d.feature_names, end=True),
+        _u32(len(d.devices)), _u32(0),
+        data.array(abi.DEVICE_INFO, [_device_info(data, slots, x) for x in d.devices]),
     ]  # fmt: skip
     variable = ir.GlobalVariable(module, abi.ARTEFACT, symbol)
     variable.global_constant, variable.align = True, 8
     variable.initializer = ir.Constant(abi.ARTEFACT, fields)
     return variable
+
+
+def _device_info(data: _Data, slots: SlotTable, d: DevicePlan) -> ir.Constant:
+    kernels = [
+        ir.Constant(
+            abi.DEVICE_KERNEL,
+            [data.string(k.kind), data.string(k.symbol), data.bytes(k.blob, 64), i64(len(k.blob))],
+        )
+        for k in d.kernels.values()
+    ]
+    fields = [
+        data.string(d.name), i64(slots.encode(d.arena_bytes)), i64(d.weights_offset),
+        i64(d.weights_bytes), _u32(len(kernels)), _u32(0), data.array(abi.DEVICE_KERNEL, kernels),
+    ]  # fmt: skip
+    return ir.Constant(abi.DEVICE_INFO, fields)
 
 
 def _tensor_info(data: _Data, slots: SlotTable, port: Port) -> ir.Constant:

@@ -87,6 +87,8 @@ def build_code(
         for dim in port.type.dims:
             slots.encode(dim)
     slots.encode(plan.arena_bytes)
+    for device in plan.devices:
+        slots.encode(device.arena_bytes)
     rows = [
         Variant(t.name, t.required, main, scratch)
         for (t, scratch), main in zip(described, mains, strict=True)
@@ -138,7 +140,7 @@ def _describe(
 
     return Description(
         plan.name, producer, build_id, ports(plan.inputs), ports(plan.outputs), plan.bounds,
-        plan.arena_bytes, plan.weights_bytes, file, plan.sites, names,
+        plan.arena_bytes, plan.weights_bytes, file, plan.sites, names, plan.devices,
     )  # fmt: skip
 
 
@@ -210,7 +212,8 @@ def _emit_variant_main(
         for name in plan.kernels
     }
     tasks = {name: x.tasks for name, x in launchable.items()}
-    main = emit_main(glue, plan.program, slots, functions, tasks, f"{plan.name}.{target.name}.main")
+    name = f"{plan.name}.{target.name}.main"
+    main = emit_main(glue, plan.program, slots, functions, tasks, name, plan.devices)
     main.linkage = "internal"
     return main
 
@@ -234,6 +237,10 @@ def _contents(plan: Plan, code: Code, producer: str) -> Iterator[bytes]:
         yield f"{unit.triple} {unit.cpu} {unit.features} {unit.opt}\n{unit.ir}".encode()
     for key, offset in plan.weights:
         yield f"{key} {offset}".encode()
+    for device in plan.devices:
+        for name, kernel in device.kernels.items():
+            yield f"{device.name} {name} {kernel.kind} {kernel.symbol}".encode()
+            yield kernel.blob
 
 
 def build_id_of(parts: Iterable[bytes]) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llvmlite import ir
 
 from cuvil.codegen import abi
+from cuvil.codegen.device_llvm import DeviceBuffer, DeviceCalls
 from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
 from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, declare, i64
 from cuvil.codegen.slots import SlotTable
@@ -15,7 +16,9 @@ from cuvil.ir import host
 from cuvil.ir.dims import symbols
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.types import DimsAttr
+from cuvil.plan.plan import DevicePlan
 
+HOST = "host"  # the space and the queue of the host
 SHAPE_MISMATCH = 4  # CUVIL_SHAPE_MISMATCH
 
 
@@ -31,8 +34,10 @@ class ProgramEmitter:
     function: ir.Function
     b: ir.IRBuilder = field(default_factory=ir.IRBuilder)
     values: dict[Value, ir.Value] = field(default_factory=dict)
+    away: dict[Value, DeviceBuffer] = field(default_factory=dict)
     parts: dict[int, ir.Value] = field(default_factory=dict)
     table: ir.Value | None = None
+    devices: DeviceCalls | None = None
 
     @property
     def frame(self) -> ir.Value:
@@ -78,21 +83,54 @@ def _argument(e: ProgramEmitter, op: Operation) -> None:
 
 def _weight(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.WeightOp)
+    if op.space.data != HOST:
+        offset = i64(op.offset.value.data)
+        e.away[op.result] = _on(e).memory(e.b, op.space.data, abi.DEVICE_WEIGHTS, offset)
+        return
     e.values[op.result] = e.offset(e.part(abi.FRAME_WEIGHTS), i64(op.offset.value.data))
 
 
 def _alloc(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.AllocOp)
+    if op.space.data != HOST:
+        offset = e.dim(_dims_of(op, "offset"))
+        e.away[op.result] = _on(e).memory(e.b, op.space.data, abi.DEVICE_ARENA, offset)
+        return
     e.values[op.result] = e.offset(e.part(abi.FRAME_ARENA), e.dim(_dims_of(op, "offset")))
 
 
 def _view(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.ViewOp)
-    e.values[op.result] = e.offset(e.values[op.source], e.dim(_dims_of(op, "offset")))
+    amount, whole = e.dim(_dims_of(op, "offset")), e.away.get(op.source)
+    if whole is not None:
+        e.away[op.result] = DeviceBuffer(whole.memory, e.b.add(whole.offset, amount))
+    else:
+        e.values[op.result] = e.offset(e.values[op.source], amount)
+
+
+def _on(e: ProgramEmitter) -> DeviceCalls:
+    assert e.devices is not None
+    return e.devices
+
+
+def _launch_away(e: ProgramEmitter, op: host.LaunchOp) -> None:
+    buffers = [e.away[buffer] for buffer in op.buffers]
+    dims = [e.dim(d) for d in op.dims.data]
+    site = op.site.value.data
+    e.check(_on(e).launch(e.b, op.queue.data, op.kernel.data, buffers, dims, site))
+
+
+def _copy_away(e: ProgramEmitter, op: host.CopyOp) -> None:
+    target, source = (e.away.get(v) or e.values[v] for v in (op.target, op.source))
+    size, site = e.dim(_dims_of(op, "bytes")), op.site.value.data
+    e.check(_on(e).copy(e.b, op.queue.data, target, source, size, site))
 
 
 def _launch(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.LaunchOp) and e.table is not None
+    if op.queue.data != HOST:
+        _launch_away(e, op)
+        return
     for i, buffer in enumerate(op.buffers):
         e.b.store(e.values[buffer], e.b.gep(e.table, [i64(i)], source_etype=PTR))
     site = ir.Constant(I32, op.site.value.data)
@@ -103,6 +141,9 @@ def _launch(e: ProgramEmitter, op: Operation) -> None:
 
 def _copy(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.CopyOp)
+    if op.queue.data != HOST:
+        _copy_away(e, op)
+        return
     memcpy = declare(
         e.module, "llvm.memmove.p0.p0.i64", ir.VoidType(), [PTR, PTR, I64, ir.IntType(1)]
     )
@@ -110,6 +151,16 @@ def _copy(e: ProgramEmitter, op: Operation) -> None:
     e.b.call(
         memcpy, [e.values[op.target], e.values[op.source], size, ir.Constant(ir.IntType(1), 0)]
     )
+
+
+def _signal(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.SignalOp)
+    _on(e).signal(e.b, op.queue.data, op.ticket.value.data)
+
+
+def _wait(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.WaitOp)
+    e.check(_on(e).wait(e.b, op.queue.data, op.ticket.value.data))
 
 
 def _if(e: ProgramEmitter, op: Operation) -> None:
@@ -183,6 +234,8 @@ _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.view": _view,
     "host.launch": _launch,
     "host.copy": _copy,
+    "host.signal": _signal,
+    "host.wait": _wait,
     "host.if": _if,
     "host.for": _for,
     "host.bind": _bind,
@@ -198,21 +251,28 @@ def emit_main(
     kernels: Mapping[str, ir.Function],
     tasks: Mapping[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]],
     name: str,
+    devices: Sequence[DevicePlan] = (),
 ) -> ir.Function:
     """Adds `int32 name(cuvil_frame *)` that runs the program once.
 
-    tasks: per kernel, emits the number of its tasks from the dim slots."""
+    tasks: per kernel, emits the number of its tasks from the dim slots. devices: those whose
+    queues the program uses."""
     found = module.globals.get("cuvil.launch")
     launch = found or _emit_launch(module)
     function = ir.Function(module, abi.MAIN, name)
     e = ProgramEmitter(module, slots, kernels, tasks, launch, function)
-    e.b = ir.IRBuilder(function.append_basic_block("entry"))
+    entry = function.append_basic_block("entry")
+    e.b = ir.IRBuilder(entry)
     _register_dims(program, slots)
     launches = [op for op in program.body.walk() if isinstance(op, host.LaunchOp)]
     width = max((len(op.buffers) for op in launches), default=0)
     e.table = e.b.alloca(PTR, max(width, 1))
     for number in (abi.FRAME_ARENA, abi.FRAME_WEIGHTS, abi.FRAME_IO, abi.FRAME_DIMS):
         e.parts[number] = abi.field(e.b, e.frame, abi.FRAME, number)
+    if devices:
+        e.b.branch(function.append_basic_block("program"))
+        e.b.position_at_end(function.blocks[-1])
+        e.devices = DeviceCalls(devices, e.frame, entry)
     e.emit_block(program.body.block)
     e.b.ret(ir.Constant(I32, 0))
     return function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -13,25 +14,25 @@ from cuvil.version import VERSION
 _LIBRARIES = ("llvmlite", "xdsl", "onnx", "onnx_ir", "numpy", "ml_dtypes")
 
 
-def compiler_versions(backend: str) -> dict[str, str]:
-    """What takes part in a compile with the backend whose package is called so: name -> version.
+def compiler_versions(backends: Sequence[str]) -> dict[str, str]:
+    """What takes part in a compile with the backends whose packages are called so: name -> version.
 
     Cuvil's own packages have the digest of their sources beside it: a checkout changes without
     its version.
     """
-    own = {name: f"{VERSION} {tree_digest(_folder(name))}" for name in ("cuvil", backend)}
+    own = {name: f"{VERSION} {tree_digest(_folder(name))}" for name in ("cuvil", *backends)}
     return own | {name: _version(name) for name in _LIBRARIES}
 
 
-def edited_since(when_ns: int, backend: str) -> bool:
-    """Whether a source file of Cuvil or the backend is newer: then other code may run here."""
-    folders = [_folder("cuvil"), _folder(backend)]
+def edited_since(when_ns: int, backends: Sequence[str]) -> bool:
+    """Whether a source file of Cuvil or a backend is newer: then other code may run here."""
+    folders = map(_folder, ("cuvil", *backends))
     return any(os.stat(p).st_mtime_ns > when_ns for f in folders for p in python_files(f))
 
 
-def package_states(backend: str) -> list[list[str]]:
+def package_states(backends: Sequence[str]) -> list[list[str]]:
     """Paths with a quick digest of their state: while it stays, so do the versions."""
-    paths = [_folder("cuvil"), _folder(backend), *map(_origin, _LIBRARIES)]
+    paths = [*map(_folder, ("cuvil", *backends)), *map(_origin, _LIBRARIES)]
     return [[path, package_state(path)] for path in paths]
 
 

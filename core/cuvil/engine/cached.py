@@ -173,9 +173,9 @@ def _store(store: Store, request: Request, build: HostBuild, threads: int | None
     external = [source.path for source in build.external]
     with store.staging() as folder:
         build.write(folder)
-        if not build.came_from(request.identity) or lazy.edited_since(LOADED_NS, build.package):
+        if not build.came_from(request.identity) or lazy.edited_since(LOADED_NS, build.packages):
             return load_folder(folder, threads)  # model or compiler changed: nobody may find it
-        versions = lazy.compiler_versions(build.package)
+        versions = lazy.compiler_versions(build.packages)
         key = {**make_key(request, external, versions, store), "target": build.target}
         name = digest_of(key)
         files = {p.name: _facts(p) for p in sorted(folder.iterdir())}
@@ -186,7 +186,7 @@ def _store(store: Store, request: Request, build: HostBuild, threads: int | None
             "external": external,
             "compiler": versions,
             "target": build.target,
-            "packages": lazy.package_states(build.package),
+            "packages": lazy.package_states(build.packages),
         }
         store.write_record("requests", request.name, record)
         found = load_folder(place, threads)

@@ -20,8 +20,8 @@ from cuvil.ir.graph import Graph
 from cuvil.options import Options
 from cuvil.pipeline import Built, Progress, compile_graph
 from cuvil.targets.backend import Backend, VariantSpec
-from cuvil.targets.registry import find
 from cuvil.targets.target import Target
+from cuvil.targets.target_list import resolve
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class HostBuild:
     opened: OpenedModel | None = None
 
     @property
-    def package(self) -> str:
-        """The name of the backend's package."""
-        return self.built.backend.variants.__module__.partition(".")[0]
+    def packages(self) -> list[str]:
+        """The names of the backends' packages."""
+        return [backend.package for backend in self.built.targets.backends]
 
     @property
     def target(self) -> str:
@@ -95,7 +95,7 @@ def import_wanted(opened: OpenedModel, wanted: Wanted) -> Graph:
 
 def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:
     """Builds the one variant that this machine runs best, weights in a file beside the object."""
-    backend, target = find(options.target, options.cpu, options.features)
+    backend, target = resolve(options.target, options.cpu, options.features).host
     best = runnable_variant(backend, target)
     return compile_graph(graph, options, variants=[best], weights_file=WEIGHTS, progress=progress)
 

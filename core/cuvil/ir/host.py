@@ -1,8 +1,11 @@
 """The `host` dialect: the program around the kernels.
 
 Buffers are SSA values of `!nest.buffer`; where they lie is planned (offsets into the arena or the
-weights). Dim expressions are evaluated into slots before a run; symbols that only the run finds
-(loop counters, produced extents) are bound by `host.for` and `host.bind`, and expressions of them
+weights of a memory space). The host computes on its own buffers (space and queue "host"); work for
+a device goes on the queue of that name, is done in order, and is waited for by tickets.
+
+Dim expressions are evaluated into slots before a run; symbols that only the run finds (loop
+counters, produced extents) are bound by `host.for` and `host.bind`, and expressions of them
 are evaluated where they are used.
 """
 
@@ -27,7 +30,7 @@ from cuvil.ir.types import BufferType, DimsAttr
 
 @irdl_op_definition
 class ProgramOp(IRDLOperation):
-    """The whole model: one block, no arguments. arena_bytes: the one arena's extent."""
+    """The whole model: one block, no arguments. arena_bytes: the extent of the host's arena."""
 
     name = "host.program"
     sym_name = prop_def(SymbolNameConstraint())
@@ -47,11 +50,12 @@ class ArgumentOp(IRDLOperation):
 
 @irdl_op_definition
 class WeightOp(IRDLOperation):
-    """A constant at a byte offset of the weights. key: its content hash in the pool."""
+    """A constant at a byte offset of a space's weights. key: its content hash in the pool."""
 
     name = "host.weight"
     key = prop_def(StringAttr)
     offset = prop_def(IntegerAttr)
+    space = prop_def(StringAttr)
     result = result_def(BufferType)
 
 
@@ -78,24 +82,49 @@ class ViewOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Runs a kernel over its tasks. site: row of the artefact's table of node names."""
+    """Runs a kernel over its tasks, or puts a device's kernel with its dims on a queue.
+
+    site: row of the artefact's table of node names."""
 
     name = "host.launch"
     kernel = prop_def(StringAttr)
     tasks = prop_def(DimsAttr)
     site = prop_def(IntegerAttr)
     queue = prop_def(StringAttr)
+    dims = prop_def(DimsAttr)
     buffers = var_operand_def(BufferType)
 
 
 @irdl_op_definition
 class CopyOp(IRDLOperation):
-    """Copies bytes; buffers may lie in different memory spaces."""
+    """Copies bytes. On a device's queue, one buffer or both lie in its memory.
+
+    site: as of a launch, -1 for none."""
 
     name = "host.copy"
     bytes = prop_def(DimsAttr)
+    site = prop_def(IntegerAttr)
+    queue = prop_def(StringAttr)
     source = operand_def(BufferType)
     target = operand_def(BufferType)
+
+
+@irdl_op_definition
+class SignalOp(IRDLOperation):
+    """Gives a number to all that is on a device's queue so far."""
+
+    name = "host.signal"
+    queue = prop_def(StringAttr)
+    ticket = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class WaitOp(IRDLOperation):
+    """Goes on when the work that the ticket stands for is done."""
+
+    name = "host.wait"
+    queue = prop_def(StringAttr)
+    ticket = prop_def(IntegerAttr)
 
 
 @irdl_op_definition
@@ -157,7 +186,7 @@ class HostReturnOp(IRDLOperation):
 
 
 OPS = [
-    ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, IfOp, ForOp, BindOp,
-    CheckOp, HostReturnOp,
+    ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, SignalOp, WaitOp, IfOp,
+    ForOp, BindOp, CheckOp, HostReturnOp,
 ]  # fmt: skip
 HOST = Dialect("host", list(OPS), [])

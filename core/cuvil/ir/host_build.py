@@ -19,8 +19,12 @@ def argument(index: int) -> Operation:
     return host.ArgumentOp.create(result_types=[BYTES], properties=properties)
 
 
-def weight(key: str, offset: int) -> Operation:
-    properties = {"key": StringAttr(key), "offset": IntegerAttr(offset, i64)}
+def weight(key: str, offset: int, space: str = "host") -> Operation:
+    properties = {
+        "key": StringAttr(key),
+        "offset": IntegerAttr(offset, i64),
+        "space": StringAttr(space),
+    }
     return host.WeightOp.create(result_types=[BYTES], properties=properties)
 
 
@@ -39,20 +43,42 @@ def view(source: SSAValue, offset: Dim) -> Operation:
 
 
 def launch(
-    kernel: str, buffers: Sequence[SSAValue], tasks: Dim, site: int, queue: str = "host"
+    kernel: str,
+    buffers: Sequence[SSAValue],
+    tasks: Dim,
+    site: int,
+    queue: str = "host",
+    dims: Sequence[Dim] = (),
 ) -> Operation:
     properties = {
         "kernel": StringAttr(kernel),
         "tasks": DimsAttr.new((tasks,)),
         "site": IntegerAttr(site, i64),
         "queue": StringAttr(queue),
+        "dims": DimsAttr.new(tuple(dims)),
     }
     return host.LaunchOp.create(operands=list(buffers), properties=properties)
 
 
-def copy(size: Dim, source: SSAValue, target: SSAValue) -> Operation:
-    properties = {"bytes": DimsAttr.new((size,))}
+def copy(
+    size: Dim, source: SSAValue, target: SSAValue, queue: str = "host", site: int = -1
+) -> Operation:
+    properties = {
+        "bytes": DimsAttr.new((size,)),
+        "site": IntegerAttr(site, i64),
+        "queue": StringAttr(queue),
+    }
     return host.CopyOp.create(operands=[source, target], properties=properties)
+
+
+def signal(queue: str, ticket: int) -> Operation:
+    properties = {"queue": StringAttr(queue), "ticket": IntegerAttr(ticket, i64)}
+    return host.SignalOp.create(properties=properties)
+
+
+def wait(queue: str, ticket: int) -> Operation:
+    properties = {"queue": StringAttr(queue), "ticket": IntegerAttr(ticket, i64)}
+    return host.WaitOp.create(properties=properties)
 
 
 def choose(cond: SSAValue, then: Block, orelse: Block) -> Operation:

@@ -28,38 +28,38 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """offsets[i] of buffer i, multiples of `ALIGN`, and the arena's size. Buffers whose lifetimes
-    overlap never overlap in memory, for any value of the symbols."""
+    """offsets[i] of buffer i, multiples of the alignment, and the arena's size. Buffers whose
+    lifetimes overlap never overlap in memory, for any value of the symbols."""
 
     offsets: tuple[Dim, ...]
     bytes: Dim
 
 
-def plan_arena(buffers: Sequence[Lifetime]) -> ArenaPlan:
+def plan_arena(buffers: Sequence[Lifetime], align: int = ALIGN) -> ArenaPlan:
     """Literal sizes share by offset (best fit, largest first); symbolic sizes share whole slots."""
     literal = [i for i, b in enumerate(buffers) if isinstance(b.bytes, int)]
     symbolic = [i for i, b in enumerate(buffers) if not isinstance(b.bytes, int)]
     offsets: dict[int, Dim] = {}
-    end: Dim = _place_literal(buffers, literal, offsets)
+    end: Dim = _place_literal(buffers, literal, offsets, align)
     for slot in _slots(buffers, symbolic):
-        size = _aligned(dim_max(*(buffers[i].bytes for i in slot)))
+        size = _aligned(dim_max(*(buffers[i].bytes for i in slot)), align)
         offsets.update(dict.fromkeys(slot, end))
         end = end + size
     return ArenaPlan(tuple(offsets[i] for i in range(len(buffers))), end)
 
 
-def _aligned(size: Dim) -> Dim:
-    return ceil_div(size, ALIGN) * ALIGN
+def _aligned(size: Dim, align: int) -> Dim:
+    return ceil_div(size, align) * align
 
 
 def _place_literal(
-    buffers: Sequence[Lifetime], which: Sequence[int], offsets: dict[int, Dim]
+    buffers: Sequence[Lifetime], which: Sequence[int], offsets: dict[int, Dim], align: int
 ) -> int:
     """Largest first, each at the lowest offset free during its life; returns the end."""
     placed: list[tuple[int, int, Lifetime]] = []
     end = 0
     for i in sorted(which, key=lambda i: (-buffers[i].hint, buffers[i].first, i)):
-        size = _aligned(buffers[i].bytes)
+        size = _aligned(buffers[i].bytes, align)
         assert isinstance(size, int)
         at = 0
         for start, stop, life in sorted(placed, key=lambda p: p[:2]):

@@ -8,7 +8,7 @@ shape may absorb one, and then becomes its epilogue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -52,6 +52,13 @@ EXPENSIVE = frozenset(
 )
 
 
+IsAway = Callable[[Operation], bool]
+
+
+def _nowhere(op: Operation) -> bool:
+    return False
+
+
 class Templates(Protocol):
     """What the partition must know of templates."""
 
@@ -67,12 +74,13 @@ class Templates(Protocol):
 @dataclass(eq=False)
 class Group:
     """One kernel: the root's results are what it stores; anchor is the op that drives its loops
-    (None: the loops run over the root's elements)."""
+    (None: the loops run over the root's elements). away: a device computes it, the op alone."""
 
     root: Operation
     anchor: Operation | None = None
     template: bool = False
     members: list[Operation] = field(default_factory=list)
+    away: bool = False
 
     @property
     def is_alias(self) -> bool:
@@ -115,14 +123,15 @@ def users(op: Operation) -> Iterator[Operation]:
             yield use.operation
 
 
-def partition(block: Block, templates: Templates) -> list[Group]:
-    """The groups of a block, in an order in which they can run."""
-    return _Partition(block, templates).run()
+def partition(block: Block, templates: Templates, is_away: IsAway = _nowhere) -> list[Group]:
+    """The groups of a block, in an order in which they can run. is_away: for devices' ops."""
+    return _Partition(block, templates, is_away).run()
 
 
 class _Partition:
-    def __init__(self, block: Block, templates: Templates) -> None:
+    def __init__(self, block: Block, templates: Templates, is_away: IsAway) -> None:
         self.block = block
+        self.is_away = is_away
         self.templates = templates
         self.is_template = templates.is_template
         self.through: set[Operation] = set()  # views that a template reads through
@@ -146,6 +155,8 @@ class _Partition:
 
     def _new_group(self, op: Operation) -> Group:
         record = of(op)
+        if self.is_away(op):
+            return Group(op, away=True)
         template = self.is_template(op)
         anchored = template or (record.kernel is not None)
         return Group(op, op if anchored else None, template)
@@ -154,6 +165,8 @@ class _Partition:
         """The group into which `op` is inlined, or None where it must be stored."""
         record, consumers = of(op), list(users(op))
         if record.regions or len(op.results) != 1 or op.name == "cuvil.reshape":
+            return None
+        if self.is_away(op) or any(self.group[c].away for c in consumers if c in self.group):
             return None
         local = all(has_record(c) and c.parent is self.block for c in consumers)
         if not consumers or not local or any(of(c).regions for c in consumers):

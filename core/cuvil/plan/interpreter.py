@@ -17,10 +17,13 @@ from cuvil.errors import RuntimeFailure
 from cuvil.ir import host, nest
 from cuvil.ir.dims import Dim, evaluate
 from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.record import tensor_type
 from cuvil.ir.types import BufferType, TensorType
 from cuvil.ops.bind import bind_symbols
+from cuvil.ops.interpreter import evaluate_op
 from cuvil.ops.nest_interpreter import run_kernel
-from cuvil.plan.plan import Plan
+from cuvil.plan.plan import DevicePlan, Plan
+from cuvil.plan.steps import HOST
 from cuvil.plan.template_meaning import run_template
 
 Array = np.ndarray[Any, Any]
@@ -92,8 +95,12 @@ class _Run:
     def arena(self, space: str) -> Array:
         """The arena of a memory space, made when it is first used."""
         if space not in self.arenas:
-            self.arenas[space] = _garbage(self.dim(self.plan.arena_bytes))
+            whole = self.plan if space == HOST else self.device(space)
+            self.arenas[space] = _garbage(self.dim(whole.arena_bytes))
         return self.arenas[space]
+
+    def device(self, space: str) -> DevicePlan:
+        return next(d for d in self.plan.devices if d.name == space)
 
     def part(self, whole: Array, start: int, size: int, op: Operation) -> Array:
         if start < 0 or size < 0 or start + size > whole.size:
@@ -109,7 +116,8 @@ def _argument(run: _Run, op: Operation) -> None:
 def _weight(run: _Run, op: Operation) -> None:
     assert isinstance(op, host.WeightOp)
     size = run.plan.pool.get(op.key.data).nbytes
-    run.buffers[op.result] = run.part(run.weights, op.offset.value.data, size, op)
+    start = 0 if op.space.data == HOST else run.device(op.space.data).weights_offset
+    run.buffers[op.result] = run.part(run.weights, start + op.offset.value.data, size, op)
 
 
 def _alloc(run: _Run, op: Operation) -> None:
@@ -126,6 +134,9 @@ def _view(run: _Run, op: Operation) -> None:
 
 def _launch(run: _Run, op: Operation) -> None:
     assert isinstance(op, host.LaunchOp)
+    if op.queue.data != HOST:
+        _launch_away(run, op)
+        return
     kernel = run.plan.kernels[op.kernel.data]
     kinds = [arg.type for arg in kernel.body.block.args[:-1]]
     buffers = [_typed(run.buffers[v], k) for v, k in zip(op.buffers, kinds, strict=True)]
@@ -141,6 +152,18 @@ def _launch(run: _Run, op: Operation) -> None:
         raise RuntimeFailure(f"{_named(run, op)}: {error}") from error
     if status:
         raise RuntimeFailure(f"{_named(run, op)} failed with status {status}")
+
+
+def _launch_away(run: _Run, op: host.LaunchOp) -> None:
+    """A device's kernel is opaque: what it stands for is the primitive's own meaning."""
+    meaning = run.device(op.queue.data).meanings[op.kernel.data]
+    tensors = [tensor_type(v) for v in (*meaning.operands, *meaning.results)]
+    buffers = [run.buffers[v] for v in op.buffers]
+    arrays = [_tensor(b, t, run.env) for b, t in zip(buffers, tensors, strict=True)]
+    count = len(meaning.operands)
+    results = evaluate_op(meaning, arrays[:count], run.env)
+    for target, result in zip(arrays[count:], results, strict=True):
+        target[...] = result
 
 
 def _named(run: _Run, op: host.LaunchOp) -> str:
@@ -199,6 +222,8 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.view": _view,
     "host.launch": _launch,
     "host.copy": _copy,
+    "host.signal": lambda run, op: None,
+    "host.wait": lambda run, op: None,
     "host.if": _if,
     "host.for": _for,
     "host.bind": _bind,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from cuvil.ir.dims import Dim, evaluate, symbols
 from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
-from cuvil.plan.arena import ArenaPlan, Lifetime, plan_arena
-from cuvil.plan.steps import Arena, ArenaBuffer, Ref, base_of
+from cuvil.plan.arena import ALIGN, ArenaPlan, Lifetime, plan_arena
+from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Ref, base_of
 
 HINT = 64  # extent to plan with for a symbol that says nothing of its range
 
@@ -22,9 +22,13 @@ def nbytes(value: Value) -> Dim:
 
 @dataclass
 class Memory:
-    """Places of values and lifetimes of arena buffers; `step` is the clock."""
+    """Places of values and lifetimes of arena buffers; `step` is the clock.
+
+    places: in host memory. away: (space, value) -> where a copy lies in a device's memory.
+    """
 
     places: dict[Value, Ref] = field(default_factory=dict)
+    away: dict[tuple[str, Value], Ref] = field(default_factory=dict)
     wanted: dict[Value, Ref] = field(default_factory=dict)
     buffers: list[ArenaBuffer] = field(default_factory=list)
     step: int = 0
@@ -33,9 +37,9 @@ class Memory:
     def tick(self) -> None:
         self.step += 1
 
-    def new(self, size: Dim) -> Arena:
+    def new(self, size: Dim, space: str = HOST) -> Arena:
         """A fresh arena buffer that begins to live now."""
-        self.buffers.append(ArenaBuffer(size, self.step, self.step))
+        self.buffers.append(ArenaBuffer(size, self.step, self.step, space))
         return Arena(len(self.buffers) - 1)
 
     def touch(self, ref: Ref) -> Ref:
@@ -62,10 +66,14 @@ class Memory:
             self.places[value] = self.wanted.get(value) or self.new(nbytes(value))
         return self.touch(self.places[value])
 
-    def plan(self, hints: Mapping[str, int]) -> ArenaPlan:
-        """Offsets of all arena buffers."""
-        lives = [Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints)) for b in self.buffers]
-        return plan_arena(lives)
+    def plan(self, hints: Mapping[str, int], space: str = HOST, align: int = ALIGN) -> ArenaPlan:
+        """Offsets of the arena buffers of a space, in the order in which they were made."""
+        lives = [
+            Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints))
+            for b in self.buffers
+            if b.space == space
+        ]
+        return plan_arena(lives, align)
 
 
 def _hint(size: Dim, hints: Mapping[str, int]) -> int:

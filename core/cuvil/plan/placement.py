@@ -18,7 +18,7 @@ def find_layouts(block: Block, groups: Sequence[Group], layouts: Layouts) -> Non
     """Adds the block's tensors that can lie inside another."""
     roots = {g.root: g for g in groups}
     finder = _Finder(block, roots, layouts)
-    alone = [g.root for g in groups if g.members == [g.root]]
+    alone = [g.root for g in groups if g.members == [g.root] and not g.away]
     for found in (_WRITTEN, _READ):  # a slice takes over the strides that its source has got
         for op in alone:
             if op.name in found:
@@ -71,7 +71,7 @@ class _Finder:
         group = self.roots.get(value.owner)  # type: ignore[call-overload]
         if group is None or value in self.layouts.inside or len(group.root.results) != 1:
             return False
-        if group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:
+        if group.away or group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:
             return False
         return not group.is_control and writes_in_place(group)
 
@@ -81,6 +81,8 @@ class _Finder:
             op = use.operation
             if op is but:
                 continue
+            if op in self.roots and self.roots[op].away:
+                return False
             if op.parent is not self.block or not has_record(op) or of(op).regions:
                 return False
             if op.name == "cuvil.reshape" or not reads_in_place(op, value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,9 +15,24 @@ from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
-from cuvil.plan.arena import ALIGN
+from cuvil.plan.arena import ALIGN, ArenaPlan
+from cuvil.plan.devices import Assignment, DeviceKernel
 from cuvil.plan.program import Planned, plan_steps
-from cuvil.plan.steps import Argument, Check, Choose, Copy, Launch, Ref, Repeat, Step, View, Weight
+from cuvil.plan.steps import (
+    HOST,
+    Argument,
+    Check,
+    Choose,
+    Copy,
+    Launch,
+    Ref,
+    Repeat,
+    Signal,
+    Step,
+    View,
+    Wait,
+    Weight,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +41,21 @@ class Port:
 
     name: str
     type: TensorType
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """What a model needs of a device: an arena, a part of the weights, kernels by name.
+
+    meanings: for each kernel, an op that it was made for.
+    """
+
+    name: str
+    arena_bytes: Dim
+    weights_offset: int
+    weights_bytes: int
+    kernels: dict[str, DeviceKernel]
+    meanings: dict[str, Operation] = field(default_factory=dict)
 
 
 @dataclass
@@ -48,6 +78,7 @@ class Plan:
     symbols: tuple[str, ...]
     bounds: list[tuple[int, int | None]]
     arena_bytes: Dim
+    devices: list[DevicePlan] = field(default_factory=list)
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights' bytes in order, each constant made when it is asked for."""
@@ -62,37 +93,78 @@ class Plan:
             yield bytes(self.weights_bytes - at)
 
 
-def make_plan(graph: Graph, name: str = "") -> Plan:
+def make_plan(graph: Graph, name: str = "", assignment: Assignment | None = None) -> Plan:
     """Plans a graph whose rewriting is done. name: of the program, a C identifier."""
     name = name or graph.name
-    planned = plan_steps(graph)
+    assignment = assignment or Assignment()
+    planned = plan_steps(graph, assignment)
     hints = {name: (low if most is None else min(most, 512)) or 64
              for name, (low, most) in graph.bounds.items()}  # fmt: skip
-    arena = planned.memory.plan({k: max(v, 16) for k, v in hints.items()})
-    emitter = _HostEmitter(graph, planned, arena.offsets)
+    aligns = {HOST: ALIGN} | {d.name: max(d.align, ALIGN) for d in assignment.devices}
+    hints = {k: max(v, 16) for k, v in hints.items()}
+    arenas = {space: planned.memory.plan(hints, space, align) for space, align in aligns.items()}
+    arena = arenas[HOST]
+    emitter = _HostEmitter(graph, planned, arenas, aligns)
     emitter.steps(planned.steps)
     program = make.program(name, arena.bytes, emitter.block)
     symbols = graph.symbols()
+    weights, starts = _lay_out(emitter.weights)
+    devices = [
+        DevicePlan(
+            space,
+            arenas[space].bytes,
+            starts[space],
+            emitter.weights[space].bytes,
+            kernels,
+            assignment.meanings,
+        )
+        for space, kernels in assignment.kernels.items()
+        if kernels
+    ]
     return Plan(
-        name, program, planned.kernels, graph.pool, emitter.weights, emitter.weights_bytes,
-        emitter.sites,
+        name, program, planned.kernels, graph.pool, weights, starts[""], emitter.sites,
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
-        symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes,
+        symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes, devices,
     )  # fmt: skip
+
+
+@dataclass
+class _Weights:
+    """The constants of one memory space: key -> byte offset."""
+
+    align: int
+    offsets: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+
+
+def _lay_out(spaces: Mapping[str, _Weights]) -> tuple[list[tuple[str, int]], dict[str, int]]:
+    """All weights with their offsets, the host's first, and where each space's begin ("": end)."""
+    rows: list[tuple[str, int]] = []
+    starts, at = {}, 0
+    for space, weights in spaces.items():
+        starts[space] = at
+        rows += [(key, at + offset) for key, offset in weights.offsets.items()]
+        at += weights.bytes
+    return rows, {**starts, "": at}
 
 
 @dataclass
 class _HostEmitter:
     graph: Graph
     planned: Planned
-    offsets: Sequence[Dim]
+    arenas: Mapping[str, ArenaPlan]
+    aligns: Mapping[str, int]
     block: Block = field(default_factory=Block)
-    weights: list[tuple[str, int]] = field(default_factory=list)
-    weights_bytes: int = 0
+    weights: dict[str, _Weights] = field(default_factory=dict)
     sites: list[str] = field(default_factory=list)
-    _offset_of: dict[str, int] = field(default_factory=dict)
+    _offsets: list[Dim] = field(default_factory=list)
     _site_of: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.weights = {space: _Weights(align) for space, align in self.aligns.items()}
+        rows = {space: iter(arena.offsets) for space, arena in self.arenas.items()}
+        self._offsets = [next(rows[b.space]) for b in self.planned.memory.buffers]
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -107,21 +179,21 @@ class _HostEmitter:
         if isinstance(ref, Argument):
             op = make.argument(ref.index)
         elif isinstance(ref, Weight):
-            op = make.weight(ref.key, self._weight(ref.key))
+            op = make.weight(ref.key, self._weight(ref), ref.space)
         elif isinstance(ref, View):
             op = make.view(self.buffer(ref.base), ref.offset)
         else:
-            size = self.planned.memory.buffers[ref.number].bytes
-            op = make.alloc(self.offsets[ref.number], size)
+            buffer = self.planned.memory.buffers[ref.number]
+            op = make.alloc(self._offsets[ref.number], buffer.bytes, buffer.space)
         return self.add(op).results[0]
 
-    def _weight(self, key: str) -> int:
-        if key not in self._offset_of:
-            self._offset_of[key] = self.weights_bytes
-            self.weights.append((key, self.weights_bytes))
-            size = self.graph.pool.get(key).nbytes
-            self.weights_bytes += -(-size // ALIGN) * ALIGN
-        return self._offset_of[key]
+    def _weight(self, ref: Weight) -> int:
+        space = self.weights[ref.space]
+        if ref.key not in space.offsets:
+            space.offsets[ref.key] = space.bytes
+            size = self.graph.pool.get(ref.key).nbytes
+            space.bytes += -(-size // space.align) * space.align
+        return space.offsets[ref.key]
 
     def site(self, text: str) -> int:
         if text not in self._site_of:
@@ -139,11 +211,22 @@ class _HostEmitter:
 
 def _launch(e: _HostEmitter, step: Launch) -> None:
     buffers = [e.buffer(ref) for ref in step.buffers]
-    e.add(make.launch(step.kernel, buffers, step.tasks, e.site(step.site)))
+    site = e.site(step.site)
+    e.add(make.launch(step.kernel, buffers, step.tasks, site, step.queue, step.dims))
 
 
 def _copy(e: _HostEmitter, step: Copy) -> None:
-    e.add(make.copy(step.bytes, e.buffer(step.source), e.buffer(step.target)))
+    source, target = e.buffer(step.source), e.buffer(step.target)
+    site = e.site(step.site) if step.site else -1
+    e.add(make.copy(step.bytes, source, target, step.queue, site))
+
+
+def _signal(e: _HostEmitter, step: Signal) -> None:
+    e.add(make.signal(step.queue, step.ticket))
+
+
+def _wait(e: _HostEmitter, step: Wait) -> None:
+    e.add(make.wait(step.queue, step.ticket))
 
 
 def _choose(e: _HostEmitter, step: Choose) -> None:
@@ -158,4 +241,7 @@ def _check(e: _HostEmitter, step: Check) -> None:
     e.add(make.check(step.left, step.right, step.equal, e.site(step.site)))
 
 
-_EMIT = {Launch: _launch, Copy: _copy, Choose: _choose, Repeat: _repeat, Check: _check}
+_EMIT = {
+    Launch: _launch, Copy: _copy, Signal: _signal, Wait: _wait, Choose: _choose, Repeat: _repeat,
+    Check: _check,
+}  # fmt: skip

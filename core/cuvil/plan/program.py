@@ -14,6 +14,7 @@ from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan import templates
 from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.conditions import Condition, conditions
+from cuvil.plan.devices import Assignment
 from cuvil.plan.groups import Group, partition
 from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
@@ -33,6 +34,7 @@ from cuvil.plan.steps import (
     Weight,
 )
 from cuvil.plan.templates import template_kernel
+from cuvil.plan.transfers import Transfers
 
 
 @dataclass
@@ -44,9 +46,9 @@ class Planned:
     memory: Memory = field(default_factory=Memory)
 
 
-def plan_steps(graph: Graph) -> Planned:
+def plan_steps(graph: Graph, assignment: Assignment | None = None) -> Planned:
     """Partitions the graph, builds its kernels, orders its steps, assigns its buffers."""
-    planner = _Planner(graph)
+    planner = _Planner(graph, assignment or Assignment())
     memory = planner.planned.memory
     for i, value in enumerate(graph.inputs):
         memory.places[value] = Argument(i)
@@ -56,12 +58,14 @@ def plan_steps(graph: Graph) -> Planned:
 
 
 class _Planner:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, assignment: Assignment) -> None:
         self.pool = graph.pool
         self.ranges = graph.bounds
         self.checked: set[Condition] = set()
         self.planned = Planned()
         self.memory = self.planned.memory
+        self.assignment = assignment
+        self.transfers = Transfers(self.memory)
         self.layouts = Layouts()
         self.built: dict[object, Kernel] = {}
         self.packers: dict[Packed, tuple[str, Dim]] = {}
@@ -78,17 +82,28 @@ class _Planner:
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
         steps: list[Step] = self._checks(block)
-        groups = partition(block, templates)
+        groups = partition(block, templates, self._is_away)
         find_layouts(block, groups, self.layouts)
-        for group in groups:
+        with self.transfers.inside(steps):
+            for group in groups:
+                self.memory.tick()
+                self._group(group, steps)
             self.memory.tick()
-            self._group(group, steps)
-        self.memory.tick()
-        for value, target, direct in zip(values, targets, claimed, strict=True):
-            if direct is None:
-                self.memory.touch(target)
-                steps.append(Copy(nbytes(value), self.place(value), target))
+            for value, target, direct in zip(values, targets, claimed, strict=True):
+                if direct is None:
+                    self.memory.touch(target)
+                    steps.append(Copy(nbytes(value), self.place(value), target))
+                elif self._only_away(_stored(value)):
+                    self.transfers.download(_stored(value))
         return steps
+
+    def _is_away(self, op: Operation) -> bool:
+        return self.assignment.device_of(op) is not None
+
+    def _only_away(self, value: Value) -> bool:
+        owner = value.owner
+        here = value in self.memory.places
+        return not here and isinstance(owner, Operation) and self._is_away(owner)
 
     def _checks(self, block: Block) -> list[Step]:
         """What the extents of a block's tensors must satisfy before it runs; once is enough."""
@@ -111,18 +126,33 @@ class _Planner:
         return steps
 
     def place(self, value: Value) -> Ref:
-        """Where a stored value or a constant lies."""
+        """Where a stored value or a constant lies in host memory, ready to be read."""
         owner = value.owner
         if value not in self.memory.places and isinstance(owner, Operation):
             inside = self.layouts.get(value)
             if inside is not None:
                 size = tensor_type(value).dtype.size
-                self.memory.places[value] = View(self.place(inside.parent), inside.offset * size)
+                self.transfers.found(value, View(self.place(inside.parent), inside.offset * size))
             elif owner.name == "cuvil.constant":
                 self.memory.places[value] = Weight(self._key(owner))
             elif owner.name == "cuvil.reshape":
-                self.memory.places[value] = self.place(owner.operands[0])
-        return self.memory.touch(self.memory.places[value])
+                self.transfers.found(value, self.place(owner.operands[0]))
+            else:
+                self.transfers.download(value)
+        ref = self.memory.touch(self.memory.places[value])
+        self.transfers.settle(ref)
+        return ref
+
+    def _place_away(self, value: Value, space: str) -> Ref:
+        """Where it lies in a device's memory."""
+        value = _stored(value)
+        owner, away = value.owner, self.memory.away
+        if (space, value) not in away:
+            if isinstance(owner, Operation) and owner.name == "cuvil.constant":
+                away[space, value] = Weight(self._key(owner), space)
+            else:
+                self.transfers.upload(value, self.place(value), space)
+        return self.memory.touch(away[space, value])
 
     def _key(self, constant: Operation) -> str:
         attrs = attrs_of(constant)
@@ -132,7 +162,10 @@ class _Planner:
         if group.is_control:
             self._control(group.root, steps)
         elif group.is_alias:
-            self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
+            if not self._only_away(_stored(group.root.operands[0])):
+                self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
+        elif group.away:
+            self._launch_away(group, steps)
         elif not self._in_place_already(group.root):
             for part in self._buildable(group):
                 self._launch(part, steps)
@@ -190,6 +223,17 @@ class _Planner:
         room = [self.memory.new(size) for _, size in kernel.room]
         steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
 
+    def _launch_away(self, group: Group, steps: list[Step]) -> None:
+        device, name, kernel = self.assignment.kernel(group.root)
+        space, results = device.name, group.root.results
+        reads = [self._place_away(v, space) for v in group.root.operands]
+        for value in results:
+            self.memory.away[space, value] = self.memory.new(nbytes(value), space)
+        writes = [self.memory.away[space, v] for v in results]
+        site = f"{name}\t{_origin(group)}"
+        self.transfers.signal(space)
+        steps.append(Launch(name, (*reads, *writes), 0, site, space, kernel.dims))
+
     def _packed(self, value: Value, p: Packed, site: str, steps: list[Step]) -> Ref:
         owner = value.owner
         if isinstance(owner, Operation) and owner.name == "cuvil.constant":
@@ -216,6 +260,9 @@ class _Planner:
 
     # -- control -------------------------------------------------------------------------------
     def _control(self, op: Operation, steps: list[Step]) -> None:
+        for operand in op.operands:
+            self.place(operand)
+        self.transfers.settle_all()
         if op.name == "cuvil.if":
             self._if(op, steps)
         else:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from cuvil.ir.dims import Dim
 
+HOST = "host"  # the memory space and the queue of the host itself
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -17,9 +19,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of the pool."""
+    """A constant of the pool, in the weights of a memory space."""
 
     key: str
+    space: str = HOST
 
 
 @dataclass(frozen=True)
@@ -49,21 +52,42 @@ def base_of(ref: Ref) -> Ref:
 
 @dataclass(frozen=True)
 class Launch:
-    """Runs a kernel on buffers. tasks 0: the kernel's template counts them."""
+    """Runs a kernel on buffers. tasks 0: the kernel's template counts them. A device's kernel goes
+    on its queue, with the values of dims."""
 
     kernel: str
     buffers: tuple[Ref, ...]
     tasks: Dim
     site: str
+    queue: str = HOST
+    dims: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Copies bytes between buffers."""
+    """Copies bytes between buffers; into and out of a device's memory on its queue."""
 
     bytes: Dim
     source: Ref
     target: Ref
+    queue: str = HOST
+    site: str = ""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Numbers all that is on a queue so far."""
+
+    queue: str
+    ticket: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The host waits for what a ticket stands for."""
+
+    queue: str
+    ticket: int
 
 
 @dataclass(frozen=True)
@@ -94,16 +118,17 @@ class Check:
     site: str
 
 
-Step = Launch | Copy | Choose | Repeat | Check
+Step = Launch | Copy | Signal | Wait | Choose | Repeat | Check
 
 
 @dataclass
 class ArenaBuffer:
-    """A buffer of the arena and the steps between which it holds something."""
+    """A buffer of an arena and the steps between which it holds something."""
 
     bytes: Dim
     first: int
     last: int
+    space: str = HOST
     pinned: list[int] = field(default_factory=list)
 
 

@@ -14,7 +14,20 @@ from types import ModuleType
 from cuvil.codegen.facts import TargetFacts
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
+from cuvil.plan.devices import DeviceKernel, Supports
+from cuvil.plan.steps import HOST
 from cuvil.targets.target import Target
+
+__all__ = [
+    "API_VERSION",
+    "Backend",
+    "DeviceKernel",
+    "EmitFor",
+    "Feature",
+    "MemorySpace",
+    "Supports",
+    "VariantSpec",
+]
 
 API_VERSION = 1
 
@@ -41,59 +54,63 @@ class VariantSpec:
 
 @dataclass(frozen=True)
 class MemorySpace:
-    """A memory in which buffers may lie. host: whether the host can address it."""
+    """Where the buffers of a backend's kernels lie. name: of the space and, for an accelerator, of
+    the `cuvil_device_api` that reaches it. align: of buffers in its arena, in bytes."""
 
-    name: str
-    host: bool = True
+    name: str = HOST
     align: int = 64
 
 
-@dataclass(frozen=True)
-class DeviceKernel:
-    """A kernel blob of a device: opaque bytes that its runtime shim launches by symbol."""
-
-    kind: str
-    blob: bytes
-    symbol: str
-
-
-Supports = Callable[[str, Sequence[TensorType], Attrs], float | None]
-EmitDevice = Callable[[str, Sequence[TensorType], Attrs], DeviceKernel]
+EmitFor = Callable[[str, Sequence[TensorType], Attrs, Target], DeviceKernel]
 
 
 @dataclass(frozen=True)
 class Backend:
-    """What a backend package offers.
+    """What a backend package offers: code for a family of CPUs, or kernels for an accelerator.
 
-    triples: those it serves, normalised; aliases: short names to triples. cpus: name -> features.
-    variants(target): the builds that an artefact for it holds, best first; the last runs on any
-    cpu of the triple (or on the one asked for). host(): this machine as a target, or None when
-    the backend does not serve it. supports: cost of an op given as primitive name, operand types
-    and attributes, or None; the host CPU takes what nobody else does. emit: a device kernel for a
-    supported op (None: the shared CPU toolkit generates code). spaces: where its buffers lie.
-    rules: package with rewrite rules of its own. bitcode: the runtime and the C shim as LLVM
-    bitcode for a triple. detect: the shim's function that returns feature bits. linker_emulation:
-    triple -> what linkers call its format. libraries: triple -> sonames of the system's libraries
-    that hold the C functions which an artefact imports.
+    All: name, version: of the package. triples: those it serves, normalised. aliases: short names
+    to triples. cpus: name -> features. features: by name. supports: the cost of an op given as
+    primitive name, operand types and attributes, or None for an op it does not compute; 1 is what
+    a CPU takes. None for the whole hook: all that core has a lowering for. rules: a package with
+    rewrite rules of its own.
+
+    CPUs: variants(target): the builds that an artefact for it holds, best first; the last runs on
+    any cpu of the triple (or on the one asked for). host(): this machine as a target, or None when
+    the backend does not serve it. kernels: generators tried before core's own. bitcode: the
+    runtime and the C shim as LLVM bitcode for a triple. detect: the shim's function that returns
+    feature bits. linker_emulation: triple -> what linkers call its format. libraries: triple ->
+    sonames of the system's libraries that hold the C functions which an artefact imports.
+
+    Accelerators: emit: the kernel for one supported op. space: its memory, apart from the host's.
     """
 
     name: str
     version: str
     triples: tuple[str, ...]
-    aliases: Mapping[str, str]
-    cpus: Mapping[str, tuple[str, ...]]
-    features: Mapping[str, Feature]
-    variants: Callable[[Target], Sequence[VariantSpec]]
-    host: Callable[[], Target | None]
-    supports: Supports
-    emit: EmitDevice | None = None
-    spaces: tuple[MemorySpace, ...] = (MemorySpace("host"),)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    cpus: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    features: Mapping[str, Feature] = field(default_factory=dict)
+    supports: Supports | None = None
     rules: ModuleType | None = None
+    variants: Callable[[Target], Sequence[VariantSpec]] = field(default=lambda target: ())
+    host: Callable[[], Target | None] = field(default=lambda: None)
     bitcode: Callable[[str], Sequence[Path]] = field(default=lambda triple: ())
     detect: str = ""
     linker_emulation: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    emit: EmitFor | None = None
+    space: MemorySpace = MemorySpace()
     api_version: int = API_VERSION
+
+    @property
+    def is_accelerator(self) -> bool:
+        """Whether it computes on a device beside the host."""
+        return self.emit is not None
+
+    @property
+    def package(self) -> str:
+        """The name of its Python package."""
+        return (self.emit or self.variants).__module__.partition(".")[0]
 
     def feature_bits(self, names: Sequence[str]) -> int:
         """The mask of the named features and all that they imply."""

@@ -14,6 +14,7 @@ from cuvil.targets.backend import API_VERSION, Backend
 from cuvil.targets.target import Target, parse_features
 
 GROUP = "cuvil.backends"
+HOST_WORDS = ("cpu", "native", "host", "")
 
 
 def load_backend(entry: EntryPoint) -> Backend:
@@ -26,44 +27,64 @@ def load_backend(entry: EntryPoint) -> Backend:
         ) from error
     version = getattr(backend, "api_version", None)
     if version != API_VERSION:
-        package = entry.dist.name if entry.dist else entry.value
+        package = entry.dist.name if entry.dist else entry.value.partition(":")[0]
         raise TargetError(
             f"backend '{entry.name}' speaks version {version} of the backend contract, this cuvil "
             f"{API_VERSION}: upgrade one of them (pip install -U cuvil {package})"
         )
-    return backend  # type: ignore[no-any-return]
+    if not isinstance(backend, Backend):
+        raise TargetError(f"backend '{entry.name}': {entry.value} is not a backend's record")
+    return backend
 
 
 @lru_cache(maxsize=1)
-def backends() -> tuple[Backend, ...]:
-    """All installed backends, by name. Raises TargetError when two claim one triple."""
+def scan() -> tuple[tuple[Backend, ...], tuple[TargetError, ...]]:
+    """All installed backends by name, and why others do not load."""
     entries = sorted(entry_points(group=GROUP), key=lambda e: e.name)
-    found = tuple(load_backend(e) for e in {e.value: e for e in entries}.values())
-    owners: dict[str, str] = {}
-    for backend in found:
-        for triple in (*backend.triples, *backend.aliases):
-            other = owners.setdefault(triple, backend.name)
-            if other != backend.name:
-                raise TargetError(
-                    f"backends '{other}' and '{backend.name}' both serve {triple}: uninstall one"
-                )
-    return found
+    found, failed = [], []
+    for entry in {e.value: e for e in entries}.values():
+        try:
+            found.append(load_backend(entry))
+        except TargetError as error:
+            failed.append(error)
+    return tuple(found), tuple(failed)
+
+
+def backends() -> tuple[Backend, ...]:
+    """All installed backends that load, by name."""
+    return scan()[0]
 
 
 def find(text: str = "cpu", cpu: str = "", features: str = "") -> tuple[Backend, Target]:
-    """The backend and target for what a person wrote: a triple or a short name.
+    """The backend and target for what a person wrote: a triple or a short name, `:cpu` behind it.
 
     "cpu" (or "native") is this machine with the features that it has. Raises TargetError with the
-    package to install, or the nearest name that exists.
+    package to install, the nearest name that exists, or why a backend does not load.
     """
     words = parse_features(features)
-    if text in ("cpu", "native", "host", ""):
+    text, _, model = text.partition(":")
+    cpu = model or cpu
+    check_clashes()
+    if text in HOST_WORDS:
         return _host(cpu, words)
     for backend in backends():
         triple = backend.aliases.get(text, text)
         if triple in backend.triples:
             return backend, _checked(backend, Target(triple, cpu, words))
-    raise TargetError(_unknown(text))
+    raise _but_for_failures(_unknown(text))
+
+
+def check_clashes() -> None:
+    """Raises TargetError where two installed backends claim one triple, name or memory space."""
+    owners: dict[str, str] = {}
+    for backend in backends():
+        spaces = [f"memory space '{backend.space.name}'"] if backend.is_accelerator else []
+        for what in (*backend.triples, *backend.aliases, *spaces):
+            other = owners.setdefault(what, backend.name)
+            if other != backend.name:
+                raise TargetError(
+                    f"backends '{other}' and '{backend.name}' both serve {what}: uninstall one"
+                )
 
 
 def _host(cpu: str, features: tuple[str, ...]) -> tuple[Backend, Target]:
@@ -72,9 +93,8 @@ def _host(cpu: str, features: tuple[str, ...]) -> tuple[Backend, Target]:
         if target is not None:
             wanted = Target(target.triple, cpu or target.cpu, features or target.features)
             return backend, _checked(backend, wanted)
-    raise TargetError(
-        "no installed backend serves this machine's cpu: " + _install_hint(platform.machine())
-    )
+    hint = _install_hint(platform.machine())
+    raise _but_for_failures(f"no installed backend serves this machine's cpu: {hint}")
 
 
 def _checked(backend: Backend, target: Target) -> Target:
@@ -93,17 +113,21 @@ def _checked(backend: Backend, target: Target) -> Target:
     return target
 
 
+def _but_for_failures(message: str) -> TargetError:
+    """The error, with the backends that might have served the target but do not load."""
+    return TargetError("; ".join([message, *(str(error) for error in scan()[1])]))
+
+
 def _nearest(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    return f"{hint} (known: {', '.join(sorted(known))})"
+    return f"{hint} (known: {', '.join(sorted(known)) or 'none'})"
 
 
 def _unknown(text: str) -> str:
     names = [n for b in backends() for n in (*b.triples, *b.aliases)]
     arch = text.split("-")[0]
-    packages = _packages()
-    if arch in packages:
+    if arch in _packages():
         return f"no installed backend serves '{text}': {_install_hint(arch)}"
     return f"unknown target '{text}'" + _nearest(text, names or ["cpu"])
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CUVIL_ABI_VERSION 1u
+#define CUVIL_ABI_VERSION 2u
 #define CUVIL_ARTEFACT_MAGIC 0x4c495643u /* "CVIL", little endian */
 #define CUVIL_ARENA_ALIGN 64u
 #define CUVIL_MAX_RANK 16u
@@ -62,6 +62,13 @@ typedef struct cuvil_frame cuvil_frame;
 typedef int32_t (*cuvil_kernel)(void *const *buffers, const int64_t *dims, int64_t begin,
                                 int64_t end, void *scratch);
 
+/* A part of a device's memory: an allocation of its shim's and a byte offset into it. The host does
+ * not look behind `memory`, and does no arithmetic on it. */
+typedef struct cuvil_device_buffer {
+  void *memory;
+  uint64_t offset;
+} cuvil_device_buffer;
+
 typedef struct cuvil_runtime_api {
   uint32_t size;    /* sizeof(cuvil_runtime_api) of the runtime */
   uint32_t version; /* CUVIL_ABI_VERSION */
@@ -76,7 +83,28 @@ typedef struct cuvil_runtime_api {
   /* One row of a profile: called around every launch only when frame->profile is set. */
   void (*profile_begin)(cuvil_frame *frame, int32_t site);
   void (*profile_end)(cuvil_frame *frame, int32_t site);
+  /* Work for cuvil_artefact::devices[device], on the context's own queue of it: done later, one
+   * after another. All but device_signal return 0 or a cuvil_status. */
+  int32_t (*device_launch)(cuvil_frame *frame, int32_t device, int32_t kernel,
+                           const cuvil_device_buffer *buffers, int32_t buffer_count,
+                           const int64_t *dims, int32_t dim_count, int32_t site);
+  /* The host's side of a transfer must stay as it is until it has been waited for. */
+  int32_t (*device_upload)(cuvil_frame *frame, int32_t device, const cuvil_device_buffer *to,
+                           const void *from, int64_t bytes, int32_t site);
+  int32_t (*device_download)(cuvil_frame *frame, int32_t device, void *to,
+                             const cuvil_device_buffer *from, int64_t bytes, int32_t site);
+  int32_t (*device_copy)(cuvil_frame *frame, int32_t device, const cuvil_device_buffer *to,
+                         const cuvil_device_buffer *from, int64_t bytes, int32_t site);
+  /* A ticket for all that is on the queue now; device_wait returns when that is done. */
+  uint64_t (*device_signal)(cuvil_frame *frame, int32_t device);
+  int32_t (*device_wait)(cuvil_frame *frame, int32_t device, uint64_t ticket);
 } cuvil_runtime_api;
+
+/* What a run has of a device's memory. */
+typedef struct cuvil_device_memory {
+  void *arena;
+  void *weights;
+} cuvil_device_memory;
 
 /* One run in flight. Generated code reads the first block and writes dims, site. */
 struct cuvil_frame {
@@ -92,6 +120,7 @@ struct cuvil_frame {
   int32_t parallel; /* 0: call kernels inline; 1: use api->parallel_for where tasks > 1 */
   void *profile;    /* not NULL: call profile_begin/end */
   void *runtime;    /* the runtime's own */
+  const cuvil_device_memory *devices; /* as many as the artefact has */
 };
 
 /* A dim of an input or output: >= 0 is the extent itself, < 0 is slot -(dim) - 1. */
@@ -116,6 +145,23 @@ typedef struct cuvil_variant {
   uint64_t scratch_bytes; /* per thread */
 } cuvil_variant;
 
+/* A kernel of a device. kind: what the blob is, for the shim to check ("ptx", "spirv", ...). */
+typedef struct cuvil_device_kernel {
+  const char *kind;
+  const char *symbol;
+  const void *blob;
+  uint64_t blob_bytes;
+} cuvil_device_kernel;
+
+/* A device that the model needs beside the host. */
+typedef struct cuvil_device_info {
+  const char *name;    /* that of the cuvil_device_api to use, see cuvil/device.h */
+  int64_t arena_bytes; /* as cuvil_artefact::arena_bytes */
+  uint64_t weights_offset, weights_bytes; /* the part of the weights that it keeps a copy of */
+  uint32_t kernel_count, reserved;
+  const cuvil_device_kernel *kernels;
+} cuvil_device_info;
+
 typedef struct cuvil_artefact {
   uint32_t magic, abi_version;
   const char *name;
@@ -138,6 +184,8 @@ typedef struct cuvil_artefact {
   const char *const *sites;         /* site -> "kernel\tnode names", for profiles and errors */
   uint64_t (*detect)(void);         /* cpu feature bits as the backend numbers them */
   const char *const *feature_names; /* bit -> name, NULL terminated: for the error message */
+  uint32_t device_count, reserved;
+  const cuvil_device_info *devices;
 } cuvil_artefact;
 
 /* Weights file: this header, padding to CUVIL_ARENA_ALIGN, then weights_bytes of data. */

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "abi.h"
+#include "device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -134,14 +135,19 @@ typedef struct cuvil_options {
   cuvil_weights_reader weights_reader;
   void *weights_user;
   const char *variant; /* by name (also CUVIL_VARIANT), instead of the best one this cpu runs */
+  /* Devices that a model may use, found by name; must outlive the model. */
+  const cuvil_device_api *const *devices;
+  uint32_t device_count;
+  uint32_t reserved;
 } cuvil_options;
 
 #define CUVIL_OPTIONS_INIT \
-  {sizeof(cuvil_options), 0, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL}
+  {sizeof(cuvil_options), 0, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, 0, 0}
 
 /* Checks the artefact, picks a variant for this cpu, maps the weights. `options` may be NULL.
  * The artefact must outlive the model. Fails with CUVIL_BAD_ARTEFACT, CUVIL_UNSUPPORTED_CPU,
- * CUVIL_IO_ERROR, CUVIL_OUT_OF_MEMORY or CUVIL_INVALID_ARGUMENT. */
+ * CUVIL_IO_ERROR, CUVIL_OUT_OF_MEMORY, CUVIL_INVALID_ARGUMENT (a device that is missing) or what
+ * a device answers. */
 cuvil_status cuvil_model_open(const cuvil_artefact *artefact, const cuvil_options *options,
                               cuvil_model **model);
 /* Call after the last of its contexts is destroyed. NULL is fine. */

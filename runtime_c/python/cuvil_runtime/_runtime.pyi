@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ def open_object(
     variant: str | None,
     folder: str,
     weights: Any,
+    find_device: Callable[[str], Any],
 ) -> NativeModel: ...
 def open_library(
     path: str,
@@ -46,5 +47,7 @@ def open_library(
     keep_denormals: bool,
     variant: str | None,
     weights: Any,
+    find_device: Callable[[str], Any],
 ) -> NativeModel: ...
+def open_device(path: str, symbol: str) -> Any: ...
 def default_threads() -> int: ...

@@ -1,7 +1,8 @@
 """Loaded models: what they take and give, and running them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from cuvil_runtime.errors import ArtefactError, OptionError
 Array = np.ndarray[Any, Any]
 Path = str | os.PathLike[str]
 WeightsReader = Callable[[int, int], Any]
+Devices = Mapping[str, Any] | None
 Weights = Path | bytes | bytearray | memoryview | Array | WeightsReader | None
 
 _ELF_MAGIC = b"\x7fELF"
@@ -117,13 +119,15 @@ def load(
     variant: str | None = None,
     name: str | None = None,
     keep_denormals: bool = False,
+    devices: Devices = None,
 ) -> Model:
     """Loads a compiled model: a shared library (`.so`) or an object (`.o`).
 
     Only load files you trust: they are code. `weights` (see `load_object`) defaults to the file
     beside `path`. `threads` None is all of the process-wide pool (CUVIL_NUM_THREADS, else the cpus
     this process may use). `variant` overrides the choice by cpu. `name` picks one of several
-    models in a file. Raises `ArtefactError`, `TargetError` or `OptionError`.
+    models in a file. `devices`: name -> capsule, for a model that uses devices beside the cpu; by
+    default those of installed backends. Raises `ArtefactError`, `TargetError` or `OptionError`.
     """
     path = os.fspath(path)
     kind = _elf_kind(path)
@@ -135,13 +139,16 @@ def load(
             variant=variant,
             name=name,
             keep_denormals=keep_denormals,
+            devices=devices,
             origin=path,
             folder=os.path.dirname(os.path.abspath(path)),
         )
     if kind != _SHARED:
         raise ArtefactError(f"{path}: not a shared library or object that Cuvil made")
     symbol, count = _symbol(name), _threads(threads)
-    native = _runtime.open_library(path, symbol, count, keep_denormals, variant, _weights(weights))
+    native = _runtime.open_library(
+        path, symbol, count, keep_denormals, variant, _weights(weights), _finder(devices)
+    )
     return Model(native)
 
 
@@ -153,6 +160,7 @@ def load_object(
     variant: str | None = None,
     name: str | None = None,
     keep_denormals: bool = False,
+    devices: Devices = None,
     origin: str = "object",
     folder: str = "",
 ) -> Model:
@@ -172,6 +180,7 @@ def load_object(
         variant,
         folder,
         _weights(weights),
+        _finder(devices),
     )
     return Model(native)
 
@@ -195,6 +204,15 @@ def _threads(threads: int | None) -> int:
 
 def _weights(weights: Weights) -> Any:
     return os.fspath(weights) if isinstance(weights, os.PathLike) else weights
+
+
+def _finder(devices: Devices) -> Callable[[str], Any]:
+    def find(name: str) -> Any:
+        if devices is not None and name in devices:
+            return devices[name]
+        return import_module("cuvil_runtime.devices").installed_device(name)
+
+    return find
 
 
 def _read(path: str) -> bytes:

@@ -37,14 +37,28 @@ struct NativeOptions {
   std::string path;
   Reader reader;
   py::buffer_info image;
+  std::vector<const cuvil_device_api *> devices;
 
-  NativeOptions(const OpenOptions &options, const cuvil_artefact &artefact) {
+  NativeOptions(const OpenOptions &options, const cuvil_artefact &artefact, py::list &kept) {
     native.message = message;
     native.message_bytes = sizeof message;
     native.threads = options.threads;
     native.flags = options.keep_denormals ? CUVIL_KEEP_DENORMALS : 0;
     if (options.variant) native.variant = options.variant->c_str();
     set_weights(options, artefact);
+    set_devices(options, artefact, kept);
+  }
+
+  void set_devices(const OpenOptions &options, const cuvil_artefact &artefact, py::list &kept) {
+    for (uint32_t i = 0; i < artefact.device_count; i++) {
+      py::object found = options.find_device(artefact.devices[i].name);
+      void *api = PyCapsule_GetPointer(found.ptr(), DEVICE_CAPSULE);
+      if (!api) throw py::error_already_set();
+      devices.push_back(static_cast<const cuvil_device_api *>(api));
+      kept.append(found);
+    }
+    native.devices = devices.data();
+    native.device_count = static_cast<uint32_t>(devices.size());
   }
 
   void set_weights(const OpenOptions &options, const cuvil_artefact &artefact) {
@@ -91,7 +105,7 @@ class Model::Lease {
 Model::Model(cuvil_code *code, const OpenOptions &options) : weights_(options.weights) {
   native_.code = code;
   try {
-    NativeOptions open(options, *cuvil_code_artefact(code));
+    NativeOptions open(options, *cuvil_code_artefact(code), devices_);
     cuvil_status status = cuvil_model_open(cuvil_code_artefact(code), &open.native, &native_.model);
     if (open.reader.error) throw std::move(*open.reader.error);
     if (status == CUVIL_INVALID_ARGUMENT) raise("OptionError", open.message);

@@ -21,7 +21,13 @@ struct OpenOptions {
   std::string
       folder; /* where the artefact's own weights file is looked for; "" beside the library */
   py::object weights = py::none(); /* str, buffer, callable(offset, count) or None */
+  py::object find_device; /* callable(name): the capsule of a device that the model needs */
 };
+
+/* The capsule of a `const cuvil_device_api *` carries this name. */
+inline constexpr const char *DEVICE_CAPSULE = "cuvil_device_api";
+
+
 
 class Model {
  public:
@@ -67,6 +73,7 @@ class Model {
 
   Native native_;
   py::object weights_; /* kept alive for its memory */
+  py::list devices_;   /* likewise */
   std::mutex mutex_;
   std::vector<cuvil_context *> in_use_;
   size_t arena_bytes_ = 0;

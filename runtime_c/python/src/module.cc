@@ -1,4 +1,5 @@
 /* The Python module cuvil_runtime._runtime. */
+#include <dlfcn.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -55,20 +56,22 @@ py::dict symbols(const cuvil_artefact &artefact) {
 }
 
 OpenOptions make_options(int threads, bool keep_denormals, std::optional<std::string> variant,
-                         std::string folder, py::object weights) {
+                         std::string folder, py::object weights, py::object find_device) {
   OpenOptions options;
   options.threads = threads;
   options.keep_denormals = keep_denormals;
   options.variant = std::move(variant);
   options.folder = std::move(folder);
   options.weights = std::move(weights);
+  options.find_device = std::move(find_device);
   return options;
 }
 
 std::unique_ptr<Model> open_object(const py::buffer &object, const std::string &origin,
                                    const std::optional<std::string> &symbol, int threads,
                                    bool keep_denormals, std::optional<std::string> variant,
-                                   std::string folder, py::object weights) {
+                                   std::string folder, py::object weights,
+                                   py::object find_device) {
   char message[512] = "";
   cuvil_code *code = nullptr;
   py::buffer_info info = object.request();
@@ -76,21 +79,32 @@ std::unique_ptr<Model> open_object(const py::buffer &object, const std::string &
       cuvil_object_load(info.ptr, static_cast<size_t>(info.size * info.itemsize),
                         symbol ? symbol->c_str() : nullptr, &code, message, sizeof message);
   if (status) raise_status(status, origin + ": " + message);
-  return std::make_unique<Model>(code, make_options(threads, keep_denormals, std::move(variant),
-                                                    std::move(folder), std::move(weights)));
+  return std::make_unique<Model>(
+      code, make_options(threads, keep_denormals, std::move(variant), std::move(folder),
+                         std::move(weights), std::move(find_device)));
 }
 
 std::unique_ptr<Model> open_library(const std::string &path,
                                     const std::optional<std::string> &symbol, int threads,
                                     bool keep_denormals, std::optional<std::string> variant,
-                                    py::object weights) {
+                                    py::object weights, py::object find_device) {
   char message[512] = "";
   cuvil_code *code = nullptr;
   cuvil_status status = cuvil_library_load(path.c_str(), symbol ? symbol->c_str() : nullptr, &code,
                                            message, sizeof message);
   if (status) raise_status(status, path + ": " + message);
-  return std::make_unique<Model>(
-      code, make_options(threads, keep_denormals, std::move(variant), "", std::move(weights)));
+  return std::make_unique<Model>(code,
+                                 make_options(threads, keep_denormals, std::move(variant), "",
+                                              std::move(weights), std::move(find_device)));
+}
+
+/* The api struct `symbol` of a backend's shim, which stays loaded. */
+py::capsule open_device(const std::string &path, const std::string &symbol) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) raise("TargetError", std::string("device library: ") + dlerror());
+  void *api = dlsym(library, symbol.c_str());
+  if (!api) raise("TargetError", path + " lacks the device's symbol '" + symbol + "'");
+  return py::capsule(api, DEVICE_CAPSULE);
 }
 
 void define_model(py::module_ &module) {
@@ -131,9 +145,11 @@ PYBIND11_MODULE(_runtime, module) {
   cuvil::define_model(module);
   module.def("open_object", &cuvil::open_object, py::arg("object"), py::arg("origin"),
              py::arg("symbol"), py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"),
-             py::arg("folder"), py::arg("weights"));
+             py::arg("folder"), py::arg("weights"), py::arg("find_device"));
   module.def("open_library", &cuvil::open_library, py::arg("path"), py::arg("symbol"),
-             py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"), py::arg("weights"));
+             py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"), py::arg("weights"),
+             py::arg("find_device"));
+  module.def("open_device", &cuvil::open_device, py::arg("path"), py::arg("symbol"));
   module.def("default_threads", &cuvil_default_threads);
   module.attr("ABI_VERSION") = CUVIL_ABI_VERSION;
 }

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import cuvil_runtime as rt
+from cuvil_runtime._runtime import ABI_VERSION
 
-HEADER = b"CVIL" + (1).to_bytes(4, "little") + bytes([1, 2, 3]) + bytes(29)
+HEADER = b"CVIL" + ABI_VERSION.to_bytes(4, "little") + bytes([1, 2, 3]) + bytes(29)
 IMAGE = HEADER + (4).to_bytes(8, "little") + bytes(16) + np.float32(2.5).tobytes()
 
 
