@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+
+os.environ.setdefault("CUVIL_VERIFY", "1")  # every stage of every compile is checked
 
 
 @pytest.fixture

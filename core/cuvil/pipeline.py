@@ -13,12 +13,14 @@ from cuvil.codegen.elf import Data, Note, extend_object
 from cuvil.codegen.elf_merge import merge_objects
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
-from cuvil.errors import OptionError, TargetError
+from cuvil.errors import CompileError, OptionError, TargetError
 from cuvil.ir.graph import Graph
 from cuvil.options import EXTERNAL_FROM, Options
 from cuvil.plan.plan import Plan, make_plan
+from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
+from cuvil.rewrite.verify import verify_structure
 from cuvil.targets.backend import Backend, VariantSpec
 from cuvil.targets.target import Target
 from cuvil.targets.target_list import Targets, resolve
@@ -93,9 +95,12 @@ def compile_graph(
     backend, target = targets.host
     chosen = list(variants or backend.variants(target))
     progress("rewrite")
-    run_phases(graph, RewriteOptions(selection(options)), targets.rules())
+    check = verify_after if verifying() else None
+    run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
     progress("plan")
     plan = make_plan(graph, identifier(options.name or graph.name), targets.assignment())
+    if verifying():
+        verify_plan(plan)
     weights_file = weights_file or weights_place(plan, options)
     progress("emit")
 
@@ -116,6 +121,19 @@ def compile_graph(
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
+
+
+def verifying() -> bool:
+    """Whether every stage is to be checked: CUVIL_VERIFY is set, and not 0."""
+    return os.environ.get("CUVIL_VERIFY", "0") not in ("", "0")
+
+
+def verify_after(phase: str, graph: Graph) -> None:
+    """Raises CompileError naming the phase that left a graph whose types do not fit."""
+    try:
+        verify_structure(graph)
+    except CompileError as error:
+        raise CompileError(f"after phase {phase}: {error}") from error
 
 
 def weights_symbol(plan: Plan) -> str:

@@ -2,5 +2,6 @@
 
 from xdsl.ir import Block, Operation, Region
 from xdsl.ir import SSAValue as Value
+from xdsl.utils.exceptions import VerifyException
 
-__all__ = ["Block", "Operation", "Region", "Value"]
+__all__ = ["Block", "Operation", "Region", "Value", "VerifyException"]

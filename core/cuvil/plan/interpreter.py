@@ -128,7 +128,8 @@ def _alloc(run: _Run, op: Operation) -> None:
 
 def _view(run: _Run, op: Operation) -> None:
     assert isinstance(op, host.ViewOp)
-    source, start = run.buffers[op.source], run.dim_of(op, "offset")
+    source = run.buffers[op.source]
+    start = run.dim_of(op, "offset") if source.size else 0  # nothing lies in an empty tensor
     run.buffers[op.result] = run.part(source, start, source.size - start, op)
 
 
