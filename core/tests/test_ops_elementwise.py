@@ -14,6 +14,7 @@ from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.scalars import SCALARS
 
 ATTRS = {"cast": {"to": "i32"}}
+UNSIGNED = {"f32": "u32", "i64": "u64", "bool": "u8"}
 
 
 @pytest.mark.parametrize("name", sorted(SCALARS))
@@ -23,8 +24,11 @@ def test_every_row_is_a_primitive(name: str) -> None:
         if row.supports(dtype):
             kinds = [t.numpy for t in row.operand_dtypes(dtype)]
             arrays = [rand(2, 3, dtype=k, seed=i) for i, k in enumerate(kinds)]
+            attrs = ATTRS.get(name, {})
+            if name == "bitcast":
+                attrs = {"of": dtype, "to": UNSIGNED[dtype]}
             with np.errstate(all="ignore"):
-                check(name, *arrays, **ATTRS.get(name, {}))
+                check(name, *arrays, **attrs)
 
 
 def test_broadcasting() -> None:

@@ -25,6 +25,7 @@ SOME_ATTRS = [
     ("hardsigmoid", {"alpha": 0.3, "beta": 0.1}),
     ("shrink", {"lambd": 1.5, "bias": 0.5}),
 ]
+CASTS = ("cast", "bitcast")
 
 
 def requests(lanes):
@@ -32,9 +33,15 @@ def requests(lanes):
         Request(row.name, kind, {}, lanes)
         for row in SCALARS.values()
         for kind in row.dtypes
-        if row.name != "cast"
+        if row.name not in CASTS
     ]
-    casts = [Request("cast", a.name, {"to": b.name}, lanes) for a in DTYPES for b in DTYPES]
+    pairs = [(a, b) for a in DTYPES for b in DTYPES]
+    casts = [Request("cast", a.name, {"to": b.name}, lanes) for a, b in pairs]
+    casts += [
+        Request("bitcast", a.name, {"of": a.name, "to": b.name}, lanes)
+        for a, b in pairs
+        if a.size == b.size
+    ]
     return plain + casts + [Request(name, "f32", attrs, lanes) for name, attrs in SOME_ATTRS]
 
 
@@ -100,8 +107,8 @@ def assert_close(request, value, inputs):
     if not dtype(row.result_dtype(request.dtype, request.attrs)).is_float:
         np.testing.assert_array_equal(value, reference)
         return
-    wide, expected = value.astype(np.float64), reference.astype(np.float64)
     with np.errstate(all="ignore"):
+        wide, expected = value.astype(np.float64), reference.astype(np.float64)
         error = np.abs(wide - expected)
         allowed = row.allowed_error(reference, *inputs)
     good = (wide == expected) | (np.isnan(wide) & np.isnan(expected)) | (error <= allowed)
@@ -165,7 +172,7 @@ def test_facts_of_this_machine_keep_the_numbers():
     """With instructions for fma, rounding and halves the bounds hold just as well."""
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     facts = SimpleNamespace(fma=True, rounding=True, half=True)
-    some = [r for r in requests(LANES) if r.dtype in ("f16", "f32", "f64") and r.name != "cast"]
+    some = [r for r in requests(LANES) if r.dtype in ("f16", "f32", "f64") and r.name not in CASTS]
     fused = ArrayFunctions(some, facts, cpu, features, level=1)
     if undefined_symbols(fused):
         pytest.skip("this machine lacks one of the instructions")

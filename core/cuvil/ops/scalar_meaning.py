@@ -12,9 +12,12 @@ import numpy as np
 
 from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ir.dtypes import from_numpy
+from cuvil.ops.narrow_meaning import to_narrow
 
 __all__ = [
+    "bitcast",
     "cast",
+    "cast_narrow",
     "div",
     "fmod",
     "isinf",
@@ -123,22 +126,41 @@ def select(condition: Array, a: Array, b: Array) -> Array:
     return np.where(condition, a, b)
 
 
+def bitcast(x: Array, of: str, to: str) -> Array:
+    """The bits of `x`, an `of` element, as an element of type `to` of the same width."""
+    source, target = dtype_of(of), dtype_of(to)
+    bits = np.array(x, source.numpy, order="C").view(f"u{source.size}")
+    if target.value_bits < target.bits:
+        bits &= np.uint8(2**target.value_bits - 1)
+    return np.asarray(bits != 0 if target.kind == "bool" else bits.view(target.numpy))
+
+
 def cast(x: Array, to: str) -> Array:
     """`x` as element type `to`.
 
     To bool: x != 0 (so NaN is true). Float to integer truncates toward zero, saturates, and takes
     NaN to 0. Integer to narrower integer wraps. To float rounds to nearest even; integers and
-    float64 go to bfloat16 by way of float32.
+    float64 go to bfloat16 by way of float32. To narrow types: see `to_narrow`.
     """
     target = dtype_of(to)
     source = from_numpy(x.dtype)
     if target.kind == "bool":
         return np.asarray(x != 0)
+    if target.is_narrow:
+        return cast_narrow(x, to, 1, "up")
     if source.is_float and target.is_integer:
         return _saturate(x.astype(np.float64), target.numpy)
     if target.name == "bf16":
         return np.asarray(x.astype(np.float32).astype(target.numpy))
     return np.asarray(x.astype(target.numpy))
+
+
+def cast_narrow(x: Array, to: str, saturate: int, round_mode: str) -> Array:
+    """As `cast`, to a narrow type, with the attributes of ONNX's Cast."""
+    target = dtype_of(to)
+    if target.is_integer and from_numpy(x.dtype).is_float:
+        x = _saturate(x.astype(np.float64), np.dtype(np.int32))
+    return to_narrow(x, target, bool(saturate), round_mode)
 
 
 def _saturate(x: Array, target: np.dtype[Any]) -> Array:

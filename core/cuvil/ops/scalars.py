@@ -25,12 +25,14 @@ Array = np.ndarray[Any, Any]
 
 __all__ = ["SCALARS", "Scalar", "evaluate", "scalar"]
 
-FLOATS = tuple(t.name for t in DTYPES if t.is_float)
-INTS = tuple(t.name for t in DTYPES if t.is_integer)
-SIGNED = tuple(t.name for t in DTYPES if t.is_signed)
+NARROW = tuple(t.name for t in DTYPES if t.is_narrow)
+FLOATS = tuple(t.name for t in DTYPES if t.is_float and not t.is_narrow)
+INTS = tuple(t.name for t in DTYPES if t.is_integer and not t.is_narrow)
+SIGNED = tuple(t.name for t in DTYPES if t.is_signed and not t.is_narrow)
 NUMBERS = INTS + FLOATS
 BOOL = ("bool",)
 ALL = BOOL + NUMBERS
+STORED = ALL + NARROW  # everything that lies in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Scalar:
     required). Compiled code differs from the accurate result by at most `ulp` units in the last
     place (`ulp64` for f64; one unit for f16 and bf16) plus `slack` times epsilon times
     max(1, |operands|), where an inner sum may cancel; 0 and 0 is exact. `wide` rows are evaluated
-    in float64 and rounded, so that the reference is the accurate one.
+    in float64 and rounded, so that the reference is the accurate one. `moves` rows pass bits on,
+    whatever they mean.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Scalar:
     commutative: bool = False
     conditional: bool = False
     wide: bool = False
+    moves: bool = False
     attrs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     expansion: Callable[..., Any] | None = None
 
@@ -138,7 +142,7 @@ def _activation(name: str, ulp: float, slack: float, **attrs: float) -> Scalar:
 
 
 _ROWS: tuple[Scalar, ...] = (
-    _exact("identity", 1, ALL, np.asarray),
+    _exact("identity", 1, STORED, np.asarray, moves=True),
     _exact("add", 2, NUMBERS, np.add, commutative=True),
     _exact("sub", 2, NUMBERS, np.subtract),
     _exact("mul", 2, NUMBERS, np.multiply, commutative=True),
@@ -198,8 +202,25 @@ _ROWS: tuple[Scalar, ...] = (
         result="bool",
         attrs=MappingProxyType({"detect_negative": 1, "detect_positive": 1}),
     ),
-    _exact("select", 3, ALL, meaning.select, conditional=True),
-    _exact("cast", 1, ALL, meaning.cast, result="to", attrs=MappingProxyType({"to": None})),
+    _exact("select", 3, STORED, meaning.select, conditional=True, moves=True),
+    _exact("cast", 1, STORED, meaning.cast, result="to", attrs=MappingProxyType({"to": None})),
+    _exact(
+        "cast_narrow",  # a cast to a narrow type that is not the usual one
+        1,
+        ALL,
+        meaning.cast_narrow,
+        result="to",
+        attrs=MappingProxyType({"to": None, "saturate": 1, "round_mode": "up"}),
+    ),
+    _exact(
+        "bitcast",
+        1,
+        STORED,
+        meaning.bitcast,
+        result="to",
+        moves=True,
+        attrs=MappingProxyType({"of": None, "to": None}),
+    ),
     _activation("relu", 0.0, 0.0),
     _activation("leaky_relu", 1.0, 0.0, alpha=0.01),
     _activation("thresholded_relu", 0.0, 0.0, alpha=1.0),
@@ -262,7 +283,9 @@ def evaluate(name: str, *args: Any, **attrs: Any) -> Array:
         raise TypeError(f"scalar {name} does not take ({', '.join(str(a.dtype) for a in arrays)})")
     merged = row.attributes(attrs)
     result = row.result_dtype(operand, merged)
-    if operand.is_float and operand.name != "f64":
+    if operand.is_narrow and not row.moves:
+        arrays = [a.astype(operand.compute.numpy) for a in arrays]
+    elif operand.is_float and operand.name != "f64" and not row.moves:
         wide = np.float64 if row.wide else operand.compute.numpy
         arrays = [a if a.dtype == bool else a.astype(wide) for a in arrays]
     with np.errstate(all="ignore"):

@@ -114,6 +114,17 @@ def _cast(m: MathBuilder, x: ir.Value, to: str) -> ir.Value:
     return store_convert(m.b, value, target, m.facts)
 
 
+@emitter("bitcast", kinds=_ALL)
+def _bitcast(m: MathBuilder, x: ir.Value, of: str, to: str) -> ir.Value:
+    """The bits of x, which is an `of`, as a `to`; f16 and bf16 come out as their bits."""
+    source, target = dtype(of), dtype(to)
+    stored = store_convert(m.b, x, source, m.facts)
+    if target.kind == "bool":
+        bits = m.b.bitcast(stored, like(stored, ir.IntType(source.bits)))
+        return m.b.icmp_unsigned("!=", bits, ir.Constant(bits.type, None))
+    return m.b.bitcast(stored, like(stored, storage_type(target)))
+
+
 def _convert(m: MathBuilder, x: ir.Value, target: MathBuilder, narrowing: bool) -> ir.Value:
     if m.is_float and target.is_float:
         return _float_to_float(m, x, target, narrowing)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max
+from cuvil.ir.dtypes import dtype
+from cuvil.ops.narrow_meaning import ROUND_MODES
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -117,15 +119,26 @@ def cast_by_name(cx: Cx, x: Value, *, to: str) -> Value:
 @onnx_op("Cast", since=6)
 def cast(cx: Cx, x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
     """The elements in another type; saturate and round_mode concern 8-bit floats only."""
-    kind = cx.dtype(to)
-    return x if cx.type(x).dtype.name == kind else cx.b.cast(x, to=kind)
+    return _cast_to(cx, x, cx.dtype(to), saturate, round_mode)
 
 
 @onnx_op("CastLike", since=15)
 def cast_like(cx: Cx, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
     """The elements in the type of another tensor."""
-    kind = cx.type(like).dtype.name
-    return x if cx.type(x).dtype.name == kind else cx.b.cast(x, to=kind)
+    return _cast_to(cx, x, cx.type(like).dtype.name, saturate, round_mode)
+
+
+def _cast_to(cx: Cx, x: Value, kind: str, saturate: int, round_mode: str) -> Value:
+    if round_mode not in ROUND_MODES:
+        cx.bad(f"round_mode '{round_mode}'; known: {', '.join(ROUND_MODES)}")
+    of, to = cx.type(x).dtype, dtype(kind)
+    if of == to:
+        return x
+    usual = saturate and round_mode == "up"
+    if usual or not to.is_narrow or to.is_integer:
+        return cx.b.cast(x, to=kind)
+    x = cx.b.cast(x, to=of.compute.name) if of.is_narrow else x
+    return cx.b.cast_narrow(x, to=kind, saturate=saturate, round_mode=round_mode)
 
 
 @onnx_op("Dropout")
@@ -163,3 +176,14 @@ def dropout_inputs(
             cx.known_ints(cx.b.cast(training, to="i64"), "training_mode")
             cx.fail("training mode is not supported: Cuvil compiles inference")
     return dropout(cx, x)
+
+
+@onnx_op("BitCast", since=26)
+def bit_cast(cx: Cx, x: Value, *, to: int) -> Value:
+    """The bits of the elements as another type of the same width."""
+    of, kind = cx.type(x).dtype, cx.dtype(to)
+    if of.name == kind:
+        return x
+    if of.value_bits != dtype(kind).value_bits:
+        cx.bad(f"{of.name} and {kind} differ in width")
+    return cx.b.bitcast(x, of=of.name, to=kind)
