@@ -54,3 +54,29 @@ def test_shapes_and_types() -> None:
 def test_refusals(arrays: tuple[np.ndarray, ...]) -> None:
     with pytest.raises(ValueError, match=r"attention|broadcast"):
         make_op("attention", list(arrays), {"scale": 1.0}, False)
+
+
+def test_letters_name_axes_in_any_order() -> None:
+    q, k, v = rand(2, 3, 5, 4), rand(2, 6, 5, 4), rand(2, 6, 5, 7)
+    (got,) = check("attention", q, k, v, scale=0.5, spec="ambk,anbk,anbe->ambe")
+    moved = [x.transpose(0, 2, 1, 3) for x in (q, k, v)]
+    (want,) = check("attention", *moved, scale=0.5)
+    np.testing.assert_allclose(got, want.transpose(0, 2, 1, 3), rtol=1e-6)
+
+
+def test_letters_of_masks_and_shared_keys() -> None:
+    q, k, v = rand(2, 3, 5, 4), rand(2, 6, 4), rand(2, 6, 7)
+    for mask in (rand(3, 6), rand(1, 6)):
+        check("attention", q, k, v, mask, scale=1.0, spec="ambk,ank,ane,mn->ambe")
+    turned = rand(2, 1, 6, 3) > 0
+    check("attention", q, k, v, turned, scale=1.0, fill=-1e9, spec="ambk,ank,ane,abnm->ambe")
+
+
+@pytest.mark.parametrize(
+    "spec", ["mk,nk,ne->mm", "mk,nk,ne->me->me", "mk,nk,ke->me", "mk,nk,ne->ne", "mkk,nk,ne->me"]
+)
+def test_letters_that_are_no_attention(spec: str) -> None:
+    with pytest.raises(ValueError, match="attention"):
+        make_op(
+            "attention", [rand(3, 4), rand(5, 4), rand(5, 2)], {"scale": 1.0, "spec": spec}, False
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen import depthwise
+from cuvil.codegen import attention, depthwise
 from cuvil.codegen.contraction.arith import Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
@@ -15,12 +15,13 @@ from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes
 from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, KDim, RowDim
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import I8, i64, splat, vector
-from cuvil.codegen.nest_llvm import INDEX_OPS, plain_params, value_type
+from cuvil.codegen.nest_llvm import INDEX_OPS, element_constant, plain_params
 from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.types import BufferType, ElementType
+from cuvil.plan.templates.attention import number
 
 Tasks = Callable[[ir.IRBuilder, ir.Value], ir.Value]
 
@@ -70,7 +71,23 @@ def _depthwise(
     return TemplateCode(lambda b, dims: depthwise.emit_task_count(b, dims, spec, facts), 0)
 
 
-_GENERATORS = {"contract": _contract, "depthwise": _depthwise}
+def _attention(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    spec = attention_spec(template, slots)
+    attention.emit_attention(module, name, spec, facts, epilogue)
+    return TemplateCode(
+        lambda b, dims: attention.emit_task_count(b, dims, spec, facts),
+        attention.scratch_bytes(spec, facts),
+    )
+
+
+_GENERATORS = {"contract": _contract, "depthwise": _depthwise, "attention": _attention}
 
 
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
@@ -78,11 +95,10 @@ def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
     return [d if isinstance(d, int) else Slot(slots.of(d)) for d in dims]
 
 
-def _operands(template: nest.TemplateOp) -> tuple[int, int, int]:
-    """Where A, B and C lie among the kernel's buffers."""
+def _operands(template: nest.TemplateOp, count: int = 3) -> list[int]:
+    """Where the template's first buffers (A, B and C) lie among the kernel's."""
     order = {value: i for i, value in enumerate(_kernel_buffers(template))}
-    a, b, c = (order[v] for v in template.buffers[:3])
-    return a, b, c
+    return [order[v] for v in template.buffers[:count]]
 
 
 def depthwise_spec(template: nest.TemplateOp, slots: SlotTable) -> depthwise.DepthwiseSpec:
@@ -126,6 +142,29 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         a=a,
         b=b,
         c=c,
+    )
+
+
+def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.AttentionSpec:
+    """The attention generator's spec from the template's attributes."""
+    parts = {key: _sizes(template, slots, key) for key in template.spec.data}
+    flat, (width, q_step, k_step) = parts["batch"], parts["width"]
+    masked, causal = parts["masked"]
+    buffers = _operands(template, 4 + bool(masked))
+    scale, fill = map(number, parts["numbers"])  # type: ignore[arg-type]
+    return attention.AttentionSpec(
+        tuple(attention.BatchDim(*flat[i : i + 6]) for i in range(0, len(flat), 6)),
+        attention.Rows(*parts["queries"]),  # type: ignore[arg-type]
+        attention.Keys(*parts["keys"]),
+        width,  # type: ignore[arg-type]
+        parts["columns"][0],  # type: ignore[arg-type]
+        q_step,
+        k_step,
+        scale,
+        ("", "add", "select")[masked],  # type: ignore[index]
+        fill,
+        bool(causal),
+        *buffers,
     )
 
 
@@ -192,9 +231,9 @@ class _Vector:
         kind = op.results[0].type
         if not isinstance(kind, ElementType):
             return i64(number)
-        element = value_type(kind.data)
-        value = float(number) if kind.dtype.is_float else int(number)
-        return splat(self.scope.builder, ir.Constant(element, value), self.scope.lanes)
+        b = self.scope.builder
+        value = element_constant(b, number, kind.data, self.epilogue.facts)
+        return splat(b, value, self.scope.lanes)
 
     def _load(self, op: nest.LoadOp) -> ir.Value:
         kind = op.buffer.type

@@ -17,6 +17,7 @@ from cuvil.ir.graph import YieldOp
 from cuvil.ir.names import Operation
 from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import TensorType
+from cuvil.ops.attention import extents_of, letters_of
 from cuvil.ops.contract import parse
 from cuvil.ops.conv import channel_axis, spatial_axes
 from cuvil.ops.resize import moved
@@ -205,12 +206,14 @@ def _scatter_nd(given: Types, _: Types, a: Attrs) -> Conditions:
     return _same(updates, (*indices[:-1], *data[depth:]))
 
 
-def _attention(given: Types, results: Types, _: Attrs) -> Conditions:
-    q, k, v = (kind.dims for kind in given[:3])
-    yield from _same((q[-1], k[-2]), (k[-1], v[-2]))
-    yield from _all_aligned([g.with_dims(g.dims[:-2]) for g in given[:3]], results[0].dims[:-2])
-    for mask in given[3:]:
-        yield from _aligned(mask.dims, (*results[0].dims[:-1], k[-2]))
+def _attention(given: Types, results: Types, a: Attrs) -> Conditions:
+    letters = letters_of(a.spec, [kind.rank for kind in given])
+    extents = extents_of(letters, given) | dict(zip(letters.out, results[0].dims, strict=True))
+    for i, (part, kind) in enumerate(zip(letters.operands, given, strict=False)):
+        shared = "" if i == 3 else letters.width + letters.key  # what never repeats
+        for c, dim in zip(part, kind.dims, strict=True):
+            if dim != 1 or c in shared:
+                yield Condition(dim, extents[c], True)
 
 
 def _loop(given: Types, results: Types, _: Attrs) -> Conditions:

@@ -14,6 +14,7 @@ from cuvil.ir.dims import evaluate
 from cuvil.ir.names import Value
 from cuvil.ops.nest_accesses import Accesses
 from cuvil.ops.nest_interpreter import run_region
+from cuvil.plan.templates.attention import number
 
 Array = np.ndarray[Any, Any]
 
@@ -36,12 +37,13 @@ class _Template:
     def buffer(self, i: int) -> Array:
         return self.buffers[self.op.buffers[i]]
 
-    def finish(self, acc: Array, indices: Sequence[Array], c_at: Array) -> None:
+    def finish(self, acc: Array, indices: Sequence[Array], c_at: Array, c: int = 2) -> None:
         """Runs the epilogue on sums and stores what it yields at offsets `c_at` of C.
 
-        indices: what the region gets behind the accumulator; all broadcast to acc's shape.
+        indices: what the region gets behind the accumulator; all broadcast to acc's shape. c: the
+        number of C's buffer.
         """
-        accesses, target = Accesses(*acc.shape), self.buffer(2)
+        accesses, target = Accesses(*acc.shape), self.buffer(c)
         block = self.op.epilogue.block
         (result,) = run_region(block, [acc, *indices], self.buffers, self.env, accesses)
         place = np.broadcast_to(c_at, acc.shape)
@@ -107,7 +109,43 @@ def _depthwise(t: _Template) -> None:
     t.finish(acc, [bt, y, x, channel], c_at)
 
 
-_MEANING: dict[str, Callable[[_Template], None]] = {"contract": _contract, "depthwise": _depthwise}
+def _attention(t: _Template) -> None:
+    """C[batch, m, :] = epilogue(sum over n of softmax(S)[batch, m, n] * V[batch, n, :])."""
+    batch, queries, keys = t.rows("batch", 6), t.sizes("queries"), t.sizes("keys")
+    width, (columns,), (masked, causal) = t.sizes("width"), t.sizes("columns"), t.sizes("masked")
+    scale, fill = (np.float32(number(n)) for n in t.sizes("numbers"))
+    bt = _grid([*(dim[0] for dim in batch), 1])[:-1]
+    m, n, d, e = (np.arange(x) for x in (queries[0], keys[0], width[0], columns))
+
+    def read(buffer: int, of: int, rows: Array, places: Array) -> tuple[Array, Array]:
+        """[batch, rows, places] of a buffer, and where they lie."""
+        outer = _offsets(bt, [dim[of] for dim in batch])
+        at = outer[..., None] + rows[:, None] + places
+        full = np.broadcast_to(at, (*(dim[0] for dim in batch), rows.size, places.size))
+        return t.buffer(buffer)[_inside(t.buffer(buffer), full)], full
+
+    q, q_at = read(0, 1, m * queries[1], d * width[1])
+    k, k_at = read(1, 2, n * keys[1], d * width[2])
+    v, v_at = read(2, 3, n * keys[2], e)
+    scores = np.matmul(q * scale, k.swapaxes(-1, -2))
+    if masked:
+        mask, _ = read(4, 4, m * queries[2], n * keys[3])
+        scores = scores + mask if masked == 1 else np.where(mask, scores, fill)
+    if causal:
+        scores = np.where(np.tri(m.size, n.size, dtype=bool), scores, np.float32(-np.inf))
+    weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
+    acc = np.matmul(weights / weights.sum(-1, keepdims=True), v)
+    *at, row, column = _grid([*(dim[0] for dim in batch), m.size, e.size])
+    c_at = _offsets([*at, row], [*(dim[5] for dim in batch), queries[3]]) + column
+    _apart(t.buffer(3), c_at, *((t.buffer(i), x) for i, x in enumerate((q_at, k_at, v_at))))
+    t.finish(acc, [*at, row, column], np.broadcast_to(c_at, acc.shape), 3)
+
+
+_MEANING: dict[str, Callable[[_Template], None]] = {
+    "contract": _contract,
+    "depthwise": _depthwise,
+    "attention": _attention,
+}
 
 
 def _grid(extents: Sequence[int]) -> list[Array]:

@@ -35,7 +35,8 @@ class MicroKernel:
     """The shape of one micro-kernel.
 
     rows: the tile's rows as (outer, inner), each with a stride parameter of its own.
-    vectors, lanes: the tile is vectors*lanes columns wide. panel: row pitch of packed B.
+    vectors, lanes: the tile is vectors*lanes columns wide. panel: row pitch of packed B; 0: a
+    parameter of its own.
     levels: nested k loops. chains: independent sums per accumulator (hides the FMA's latency
     where rows*vectors is small). unroll: k steps per trip of the innermost loop.
     unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
@@ -63,13 +64,14 @@ class MicroKernel:
 def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> ir.Function:
     """The module's function for `shape`, emitted at its first use.
 
-    void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level).
-    Strides count elements. tile is dense [rows][vectors*lanes]; when resume is not zero the sums
-    start from its values. Any extent may be zero or less: the sum is then empty.
+    void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level), the row
+    pitch of B last when `panel` is 0. Strides count elements. tile is dense [rows][vectors*lanes];
+    when resume is not zero the sums start from its values. Any extent may be zero or less: the sum
+    is then empty.
     """
     if shape.name in module.globals:
         return module.globals[shape.name]
-    parameters = [PTR] * 3 + [I64] * (3 + 2 * shape.levels)
+    parameters = [PTR] * 3 + [I64] * (3 + 2 * shape.levels + (shape.panel == 0))
     function = internal_function(module, shape.name, parameters, facts)
     for pointer in function.args[:3]:
         pointer.add_attribute("noalias")
@@ -85,6 +87,7 @@ class _Emitter:
         self.kind = vector(self.element, shape.lanes)
         self.a, self.panel, self.tile, self.resume, *strides = function.args
         self.row_strides, self.loops = strides[:2], strides[2:]
+        self.pitch = i64(shape.panel) if shape.panel else strides[-1]
         self.count = shape.rows[0] * shape.rows[1] * shape.vectors
 
     def emit(self) -> None:
@@ -137,7 +140,7 @@ class _Emitter:
     ) -> tuple[ir.Value, list[ir.Value]]:
         b, unroll = self.b, self.shape.unroll
         rows = self._row_pointers(a)
-        panel = self._offset(self.panel, b.mul(k, i64(self.shape.panel)))
+        panel = self._offset(self.panel, b.mul(k, self.pitch))
 
         def trip(i: ir.Value, values: list[ir.Value], first: ir.Value, steps: int) -> list:
             step = b.add(first, b.mul(i, i64(steps)))
@@ -177,7 +180,7 @@ class _Emitter:
         """One k: a rank-1 update of the chain that the unrolled step u belongs to."""
         b, shape = self.b, self.shape
         chain = (u % shape.chains) * self.count
-        row = b.mul(k, i64(shape.panel))
+        row = b.mul(k, self.pitch)
         columns = [
             load(b, panel, b.add(row, i64(v * shape.lanes)), self.kind)
             for v in range(shape.vectors)
@@ -199,7 +202,8 @@ class _Emitter:
             return
         line = _LINE // (dtype_bits(shape.dtype) // 8)
         for column in range(0, shape.vectors * shape.lanes, line):
-            later = self.b.add(row, i64(shape.ahead * shape.panel + column))
+            ahead = self.b.mul(self.pitch, i64(shape.ahead))
+            later = self.b.add(row, self.b.add(ahead, i64(column)))
             prefetch(self.b, self._offset(panel, later))
 
     def _offset(self, pointer: ir.Value, count: ir.Value) -> ir.Value:

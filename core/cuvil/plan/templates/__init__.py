@@ -8,10 +8,10 @@ from cuvil.ir.record import tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
-from cuvil.plan.templates import contract, depthwise
+from cuvil.plan.templates import attention, contract, depthwise
 
 _DENSE = Layouts()
-_MODULES = (depthwise, contract)  # the first that matches takes the op
+_MODULES = (depthwise, contract, attention)  # the first that matches takes the op
 
 
 def is_template(op: Operation) -> bool:
@@ -47,7 +47,7 @@ def template_kernel(draft: Draft, name: str) -> Kernel:
 
 
 def _find(op: Operation) -> tuple[object, object] | None:
-    if any(tensor_type(v).dtype.name != "f32" for v in op.operands):
+    if any(tensor_type(v).dtype.name not in ("f32", "bool") for v in op.operands):
         return None
     for module in _MODULES:
         matcher = module.MATCHERS.get(op.name)

@@ -1,0 +1,20 @@
+"""Scaled dot-product attention as one LLVM kernel: scores never leave the core that made them.
+
+Fill an `AttentionSpec`, call `emit_attention`; the host program asks `task_count` or
+`emit_task_count` for tasks and reserves `scratch_bytes` per thread.
+"""
+
+from cuvil.codegen.attention.kernel import emit_attention
+from cuvil.codegen.attention.schedule import emit_task_count, scratch_bytes, task_count
+from cuvil.codegen.attention.spec import AttentionSpec, BatchDim, Keys, Rows
+
+__all__ = [
+    "AttentionSpec",
+    "BatchDim",
+    "Keys",
+    "Rows",
+    "emit_attention",
+    "emit_task_count",
+    "scratch_bytes",
+    "task_count",
+]

@@ -1,0 +1,219 @@
+"""How attention is cut: panels of queries, blocks of keys, register tiles, tasks.
+
+A panel is a few vectors of queries side by side: its scores lie in scratch as [key][query], so
+that K is read in place, maxima and sums of the softmax are sums of vectors, and nothing but the
+panel's own queries is ever packed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from cuvil.codegen.attention.spec import AttentionSpec
+from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.microkernel import MicroKernel
+from cuvil.codegen.facts import TargetFacts
+
+TASK_OPERATIONS = 4_000_000  # multiply-adds*2 of a task, as for contractions
+TASKS_WANTED = 64
+UNROLL = 4  # keys per trip of the softmax's loops; scratch has room for whole trips
+_MOST_QUERIES = 32  # per panel
+_MOST_KEYS = 14  # per tile of scores
+_LEAST_KEYS = 6
+_LATENCY_SUMS = 8  # independent accumulators that keep two FMA pipes busy
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Columns of V that one micro-kernel takes: `vectors` vectors of `lanes` from `first` on."""
+
+    first: int
+    lanes: int
+    vectors: int
+
+    @property
+    def width(self) -> int:
+        """Columns of the piece."""
+        return self.lanes * self.vectors
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Register tiles for `vectors` vectors of queries.
+
+    keys: most keys of a tile of scores. rows, pieces: the tiles of the result.
+    """
+
+    vectors: int
+    lanes: int
+    keys: int
+    rows: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def width(self) -> int:
+        """Queries of the panel."""
+        return self.vectors * self.lanes
+
+
+def make_panels(spec: AttentionSpec, facts: TargetFacts) -> tuple[Panel, ...]:
+    """The panels that the extents need, widest first; a narrower one is for the last queries."""
+    widest, lanes = _vectors(facts), facts.lanes("f32")
+    counts = [widest]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    extent = spec.rows.extent
+    if isinstance(extent, int):
+        full, tail = divmod(extent, widest * lanes)
+        last = next((c for c in reversed(counts) if c * lanes >= tail), widest)
+        counts = [c for c in counts if (c == widest and full) or (c == last and tail)] or [1]
+    return tuple(_panel(spec, facts, count) for count in counts)
+
+
+def panel_width(facts: TargetFacts) -> int:
+    """Queries of the widest panel."""
+    return _vectors(facts) * facts.lanes("f32")
+
+
+def key_block(facts: TargetFacts, panel: Panel) -> int:
+    """Keys whose scores of one panel take about two thirds of L1: whole tiles."""
+    most = facts.l1_bytes * 2 // 3 // (4 * panel.width)
+    return max(4, most // panel.keys) * panel.keys
+
+
+def micro_shape(
+    facts: TargetFacts, rows: int, vectors: int, lanes: int, panel: int, unit: bool
+) -> MicroKernel:
+    """A micro-kernel of this tile, with as many chains of sums as it needs."""
+    sums, chains = rows * vectors, 1
+    room = facts.vector_registers - vectors - 1
+    while sums * chains < _LATENCY_SUMS and sums * chains * 2 <= room and chains < 4:
+        chains *= 2
+    return MicroKernel((1, rows), vectors, lanes, panel, 1, chains, chains, unit)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where a panel's own memory begins, in floats: its queries, their scores, the sums of values,
+    one factor per query; and how many floats that takes in all."""
+
+    queries: int
+    scores: int
+    sums: int
+    factors: int
+    total: int
+
+
+def scratch_of(spec: AttentionSpec, facts: TargetFacts, panel: Panel) -> Scratch:
+    """The layout of scratch for a panel: each part begins at a multiple of 64 bytes."""
+    sizes = (
+        spec.width * panel.width,
+        (key_block(facts, panel) + UNROLL) * panel.width,
+        spec.columns * panel.width,
+        panel.width,
+    )
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + -(-size // 16) * 16)
+    return Scratch(*starts)
+
+
+def scratch_bytes(spec: AttentionSpec, facts: TargetFacts) -> int:
+    """Bytes of scratch that the kernel needs, whatever the run-time extents."""
+    return 4 * max(scratch_of(spec, facts, p).total for p in make_panels(spec, facts))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The task space: units are panels, batch by batch; a task is `each` of them."""
+
+    panels: Index
+    units: Index
+    each: Index
+    tasks: Index
+
+
+def make_cut(spec: AttentionSpec, facts: TargetFacts, at: Arith) -> Cut:
+    """The task space for the extents that `at` sees."""
+    width = panel_width(facts)
+    panels = at.ceil_div(at.size(spec.rows.extent), width)
+    units = at.mul(at.product([at.size(dim.extent) for dim in spec.batch]), panels)
+    cost = at.mul(at.maximum(1, at.size(spec.keys.extent)), 2 * width * (spec.width + spec.columns))
+    wanted = at.maximum(at.div(TASK_OPERATIONS, cost), at.div(units, TASKS_WANTED))
+    most = at.maximum(1, at.minimum(units, wanted))
+    each = at.ceil_div(units, at.maximum(1, at.ceil_div(units, most)))
+    each = at.maximum(1, each)
+    return Cut(panels, units, each, at.ceil_div(units, each))
+
+
+def task_count(spec: AttentionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
+    """Tasks of the kernel, for the given dim slots."""
+    return int(make_cut(spec, facts, Arith(None, dims)).tasks)
+
+
+def emit_task_count(
+    b: ir.IRBuilder, dims: ir.Value, spec: AttentionSpec, facts: TargetFacts
+) -> ir.Value:
+    """The same as an i64 value, from a pointer to the dim slots."""
+    at = Arith(b, dims)
+    return at.value(make_cut(spec, facts, at).tasks)
+
+
+def _spare(facts: TargetFacts) -> int:
+    return 1 if facts.fma else 2
+
+
+def _vectors(facts: TargetFacts) -> int:
+    """Vectors of queries of the widest panel: tiles of scores keep enough keys."""
+    for vectors in (4, 2):
+        fits = vectors * facts.lanes("f32") <= _MOST_QUERIES
+        if fits and _keys(facts, vectors) >= _LEAST_KEYS:
+            return vectors
+    return 1
+
+
+def _keys(facts: TargetFacts, vectors: int) -> int:
+    return min(_MOST_KEYS, (facts.vector_registers - vectors - _spare(facts)) // vectors)
+
+
+def _panel(spec: AttentionSpec, facts: TargetFacts, vectors: int) -> Panel:
+    lanes = facts.lanes("f32")
+    rows, across = _result_tile(spec, facts, vectors * lanes)
+    return Panel(vectors, lanes, _keys(facts, vectors), rows, _pieces(spec.columns, lanes, across))
+
+
+def _result_tile(spec: AttentionSpec, facts: TargetFacts, width: int) -> tuple[int, int]:
+    """(rows, vectors) with the most multiply-adds per load; rows divide the panel."""
+    lanes = facts.lanes("f32")
+    count = max(1, spec.columns // lanes)
+    extent = spec.rows.extent
+    needed = min(width, extent) if isinstance(extent, int) else width
+    best, chosen = 0.0, (1, 1)
+    rows = 1
+    while rows <= width and rows < 2 * needed:
+        for across in range(1, min(4, count) + 1):
+            even = count / -(-count // across)
+            fits = rows * across + across + _spare(facts) <= facts.vector_registers
+            if width % rows == 0 and fits and rows * even / (rows + even) > best:
+                best, chosen = rows * even / (rows + even), (rows, across)
+        rows *= 2
+    return chosen
+
+
+def _pieces(columns: int, lanes: int, across: int) -> tuple[Piece, ...]:
+    """Columns in even groups of at most `across` vectors, then halves for what is left."""
+    count, left = divmod(columns, lanes)
+    groups = -(-count // across)
+    pieces: list[Piece] = []
+    first = 0
+    for group in range(groups):
+        vectors = count // groups + (group < count % groups)
+        pieces.append(Piece(first, lanes, vectors))
+        first += vectors * lanes
+    while left:
+        lanes //= 2
+        if left >= lanes:
+            pieces.append(Piece(first, lanes, 1))
+            first, left = first + lanes, left - lanes
+    return tuple(pieces)
