@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cuvil_backend_toy as toy
 import numpy as np
 import pytest
-from devices import toy
-from onnx import TensorProto, helper, numpy_helper
+from device_models import Array, Shapes, did, floats, mlp, model, tool
+from onnx import TensorProto, helper
 
 from cuvil.engine.engine import Engine
 from cuvil.errors import RuntimeFailure
@@ -19,58 +18,7 @@ from cuvil.ops.interpreter import run as interpret
 from cuvil.options import Options
 from cuvil.pipeline import Built, compile_graph
 from cuvil.plan.interpreter import run_plan
-from cuvil.targets import registry
 from cuvil_runtime import load_object
-
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-
-Array = np.ndarray[Any, Any]
-
-
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    return toy.Toy(tmp_path_factory.mktemp("toy"))
-
-
-@pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    found = registry.backends()
-    monkeypatch.setattr(registry, "backends", lambda: (*found, toy.BACKEND))
-    yield
-
-
-def mlp(rng: np.random.Generator, batch: int | str) -> bytes:
-    """softmax(relu(x w1 + b1) w2), x of [batch, 8]."""
-    weights = {
-        "w1": floats(rng, 8, 16),
-        "b1": floats(rng, 16),
-        "w2": floats(rng, 16, 5),
-    }
-    nodes = [
-        helper.make_node("MatMul", ["x", "w1"], ["p"], name="first"),
-        helper.make_node("Add", ["p", "b1"], ["q"]),
-        helper.make_node("Relu", ["q"], ["r"]),
-        helper.make_node("MatMul", ["r", "w2"], ["s"], name="second"),
-        helper.make_node("Softmax", ["s"], ["y"]),
-    ]
-    return model(nodes, {"x": [batch, 8]}, {"y": [batch, 5]}, weights)
-
-
-def model(
-    nodes: list[Any],
-    inputs: dict[str, list[int | str]],
-    outputs: dict[str, list[int | str]],
-    weights: dict[str, Array] | None = None,
-) -> bytes:
-    def ports(items: dict[str, list[int | str]]) -> list[Any]:
-        return [
-            helper.make_tensor_value_info(n, TensorProto.FLOAT, dims) for n, dims in items.items()
-        ]
-
-    constants = [numpy_helper.from_array(np.asarray(a), n) for n, a in (weights or {}).items()]
-    graph = helper.make_graph(nodes, "mlp", ports(inputs), ports(outputs), constants)
-    opsets = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
 
 
 def build(source: bytes, target: str = "toy,cpu") -> Built:
@@ -92,18 +40,6 @@ def agrees(engine: Engine, source: bytes, feeds: dict[str, Array]) -> None:
     got = engine.run(None, feeds)
     for port, value in zip(engine.get_outputs(), got, strict=True):
         np.testing.assert_allclose(value, want[port.name], rtol=1e-5, atol=1e-6)
-
-
-def tool(name: str, *inputs: str, out: str, **attrs: Any) -> Any:
-    return helper.make_node(name, list(inputs), [out], name=out, **attrs)
-
-
-def did(uploads: int, downloads: int, launches: int) -> dict[str, int]:
-    return {"uploads": uploads, "downloads": downloads, "copies": 0, "launches": launches}
-
-
-def floats(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal(shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("batch", [3, "B"])
@@ -131,7 +67,7 @@ def test_what_a_device_made_stays_there(
         tool("Relu", "p", out="s"),
         tool("Tanh", "p", out="t"),
     ]
-    outputs: dict[str, list[int | str]] = {"p": ["B", 6], "r": ["N", 5], "s": ["B", 6], "t": ["B", 6]}
+    outputs: Shapes = {"p": ["B", 6], "r": ["N", 5], "s": ["B", 6], "t": ["B", 6]}
     source = model(nodes, {"x": ["B", 8]}, outputs, weights)
     engine = load(build(source), shim, tmp_path)
     shim.took()
@@ -234,7 +170,7 @@ def test_random_programs(seed: int, shim: toy.Toy, tmp_path: Path) -> None:
     """The device works only when it is waited for: a missing wait or early reuse would show."""
     rng = np.random.default_rng(seed)
     nodes, names = random_nodes(rng, 24)
-    wanted: dict[str, list[int | str]] = {n: ["B", 8] for n in (names[-1], *names[5::7])}
+    wanted: Shapes = {n: ["B", 8] for n in (names[-1], *names[5::7])}
     source = model(nodes, {"x": ["B", 8]}, wanted, {"w": floats(rng, 8, 8) / 3})
     built = build(source)
     feeds = {"x": floats(rng, 5, 8)}

@@ -46,6 +46,10 @@ def manifest(built: Built, model: Mapping[str, str], files: Iterable[str]) -> di
         "arena_bytes": _dim(plan.arena_bytes),
         "weights_bytes": plan.weights_bytes,
         "weights_file": built.weights_file,
+        "devices": [
+            {"name": d.name, "arena_bytes": _dim(d.arena_bytes), "weights_bytes": d.weights_bytes}
+            for d in plan.devices
+        ],
         "code_bytes": code.pop(""),
         "kernels": [
             {"name": name, "nodes": nodes, "code_bytes": code.get(name, {})}

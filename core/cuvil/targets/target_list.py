@@ -45,28 +45,22 @@ def resolve(text: str = "cpu", cpu: str = "", features: str = "") -> Targets:
 
     cpu, features: of the host. Without a host in the list it is this machine. Raises TargetError.
     """
-    accelerators: list[tuple[Backend, Target]] = []
-    *first, last = [word.strip() for word in text.split(",")]
-    for word in first:
-        accelerators.append(_accelerator(word))
-    backend, target = find(last, cpu, features) if _is_host(last) else find(last)
-    if not backend.is_accelerator:
-        return Targets(tuple(accelerators), (backend, target))
-    accelerators.append((backend, target))
-    return Targets(tuple(accelerators), find("cpu", cpu, features))
-
-
-def _is_host(word: str) -> bool:
-    return not find(word)[0].is_accelerator
-
-
-def _accelerator(word: str) -> tuple[Backend, Target]:
-    backend, target = find(word)
-    if not backend.is_accelerator:
+    accelerators: dict[str, tuple[Backend, Target]] = {}
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        backend, target = find(word)
+        if not backend.is_accelerator:
+            break
+        if backend.name in accelerators:
+            raise TargetError(f"target '{backend.name}' stands twice in '{text}'")
+        accelerators[backend.name] = (backend, target)
+    else:
+        word = "cpu"
+    if word in words[:-1]:
         raise TargetError(
             f"target '{word}' is a host's: in a list, accelerators come first and one host last"
         )
-    return backend, target
+    return Targets(tuple(accelerators.values()), find(word, cpu, features))
 
 
 def _device(backend: Backend, target: Target) -> Device:

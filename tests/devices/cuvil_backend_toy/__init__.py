@@ -19,6 +19,7 @@ from cuvil_runtime import include_dir
 from cuvil_runtime.devices import open_device
 
 MAGIC = 0x31594F54
+OPENED: list[Toy] = []
 SOURCE = Path(__file__).parent / "toy.c"
 
 
@@ -80,6 +81,7 @@ class Toy:
             check=True,
         )
         self.device: Any = open_device(str(library), "toy_device")
+        OPENED.append(self)
         self.counts = Counts.in_dll(ctypes.CDLL(str(library)), "toy_counts")
 
     def took(self) -> dict[str, int]:
@@ -89,3 +91,8 @@ class Toy:
         for name in names:
             setattr(self.counts, name, 0)
         return done
+
+
+def device() -> Any:
+    """What the entry point of group `cuvil.devices` leads to."""
+    return OPENED[-1].device
