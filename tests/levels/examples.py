@@ -11,6 +11,8 @@ import onnx
 
 from cuvil.frontends.onnx import import_model
 from cuvil.ir.graph import Graph
+from cuvil.ir.text import print_ir
+from cuvil.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
 
@@ -50,6 +52,11 @@ def _all(shapes: Mapping[str, tuple[int, ...] | Array]) -> dict[str, Array]:
 
 def _random(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.asarray(rng.standard_normal(shape), np.float32)
+
+
+def plan_text(plan: Plan) -> str:
+    """The text of a plan's program, then of its kernels."""
+    return "".join(print_ir(op) for op in (plan.program, *plan.kernels.values()))
 
 
 def i64(*values: int) -> Array:

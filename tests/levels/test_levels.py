@@ -4,18 +4,21 @@ with kernels, as the text of these, and as native code."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from levels.examples import EXAMPLES, Example
+from levels.examples import EXAMPLES, Example, plan_text
 
 import cuvil.ops
 from cuvil.engine.front_door import compile_engine
+from cuvil.ir.text import parse_ir
 from cuvil.ops import interpreter
 from cuvil.options import Options
 from cuvil.plan.interpreter import run_plan
-from cuvil.plan.plan import make_plan
+from cuvil.plan.plan import Plan, make_plan
+from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.rule import PHASES
 from cuvil.rewrite.verify import verify_phase
@@ -38,16 +41,32 @@ def rewritten(phase: str) -> Level:
     return run
 
 
+def verified(plan: Plan) -> Plan:
+    """The plan, checked."""
+    verify_plan(plan)
+    return plan
+
+
 def planned(example: Example, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
     """The host program and its kernels, interpreted."""
     graph = example.graph()
     run_phases(graph)
-    return run_plan(make_plan(graph), feeds)
+    return run_plan(verified(make_plan(graph)), feeds)
 
 
 def planned_as_imported(example: Example, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
     """The same without any rewriting: the plan serves every graph."""
-    return run_plan(make_plan(example.graph()), feeds)
+    return run_plan(verified(make_plan(example.graph())), feeds)
+
+
+def parsed(example: Example, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The program and kernels that are read back from their text."""
+    graph = example.graph()
+    run_phases(graph)
+    plan = make_plan(graph)
+    ops = list(parse_ir(plan_text(plan)).body.block.ops)
+    kernels = {op.sym_name.data: op for op in ops[1:]}
+    return run_plan(verified(replace(plan, program=ops[0], kernels=kernels)), feeds)
 
 
 def native(example: Example, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -61,6 +80,7 @@ LEVELS: dict[str, Level] = {
     **{phase: rewritten(phase) for phase in PHASES},
     "host and nest": planned,
     "host and nest, no rules": planned_as_imported,
+    "host and nest, as text": parsed,
     "native": native,
 }
 

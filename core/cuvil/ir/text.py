@@ -70,4 +70,4 @@ def _check_strings(text: str, name: str) -> None:
 def _refuse(text: str, name: str, position: int, reason: str) -> NoReturn:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
-    raise ModelError(f"{name}:{line}:{column}: {reason}") from None
+    raise ModelError(f"{name}:{line}:{column}: {reason.strip()}") from None

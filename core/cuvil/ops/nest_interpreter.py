@@ -162,6 +162,8 @@ def _store(run: _Run, op: Operation) -> None:
     if run.mask is not None:
         value = np.broadcast_to(value, run.mask.shape)[run.mask]
         offset = offset[run.mask]
+    elif isinstance(value, np.ndarray):
+        offset = np.broadcast_to(offset, value.shape)
     buffer[offset] = value
 
 

@@ -98,6 +98,9 @@ class _Walk:
         self.block(self.plan.program.body.block)
         if self.flights:
             raise _Illegal(f"the program ends before {self.flights[0].queue} is done")
+        for i, port in enumerate(self.plan.outputs, len(self.plan.inputs)):
+            if f"argument {i}" not in self.valid and evaluate(port.type.size, self.env):
+                raise _Illegal(f"output '{port.name}' is not written")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
