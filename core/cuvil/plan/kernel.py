@@ -53,11 +53,15 @@ class Kernel:
 
 @dataclass
 class Draft:
-    """A kernel under construction: a block whose arguments are buffers, then the task."""
+    """A kernel under construction: a block whose arguments are buffers, then the task.
+
+    over: the operand in whose buffer the result is written.
+    """
 
     group: Group
     pool: Pool
     layouts: Layouts
+    over: Value | None = None
     block: Block = field(default_factory=Block)
     reads: dict[Value, Value] = field(default_factory=dict)
     writes: dict[Value, Value] = field(default_factory=dict)
@@ -68,7 +72,10 @@ class Draft:
         for value in reads_of(self.group, self.pool, self.layouts):
             self.reads[value] = self._buffer(tensor_type(value).dtype.name)
         for value in self.group.root.results:
-            self.writes[value] = self._buffer(tensor_type(value).dtype.name)
+            if self.over is not None:
+                self.writes[value] = self.reads[self.over]
+            else:
+                self.writes[value] = self._buffer(tensor_type(value).dtype.name)
         self.task = self.block.insert_arg(INDEX, len(self.block.args))
         self.b = NestBuilder(self.block)
 

@@ -16,6 +16,7 @@ from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.devices import Assignment
 from cuvil.plan.groups import Group, partition
+from cuvil.plan.in_place import overwritten
 from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
@@ -67,6 +68,7 @@ class _Planner:
         self.assignment = assignment
         self.transfers = Transfers(self.memory)
         self.layouts = Layouts()
+        self.done: set[Operation] = set()  # ops whose kernels have been launched
         self.built: dict[object, Kernel] = {}
         self.packers: dict[Packed, tuple[str, Dim]] = {}
 
@@ -88,6 +90,7 @@ class _Planner:
             for group in groups:
                 self.memory.tick()
                 self._group(group, steps)
+                self.done.update(group.members)
             self.memory.tick()
             for value, target, direct in zip(values, targets, claimed, strict=True):
                 if direct is None:
@@ -191,27 +194,34 @@ class _Planner:
     # -- kernels -------------------------------------------------------------------------------
     def _buildable(self, group: Group) -> list[Group]:
         """The group, or anchor and consumers apart where they cannot be one kernel."""
+        if group.anchor is None:
+            return [group]
         try:
             self._kernel(group)
         except ReadsBack:
             return _split(group)
         return [group]
 
-    def _kernel(self, group: Group) -> Kernel:
-        key = signature(group, self.pool, self.layouts)
+    def _kernel(self, group: Group, over: Value | None = None) -> Kernel:
+        """The group's kernel; over: the operand whose buffer takes the result."""
+        key = (signature(group, self.pool, self.layouts), over and self._reads(group).index(over))
         if key not in self.built:
             anchor = group.anchor or group.root
             name = f"k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
-            kernel = self._builder(group)(Draft(group, self.pool, self.layouts), name)
+            kernel = self._builder(group)(Draft(group, self.pool, self.layouts, over), name)
             self.built[key] = kernel
             self.planned.kernels[name] = kernel.op
         return self.built[key]
 
+    def _reads(self, group: Group) -> list[Value]:
+        return reads_of(group, self.pool, self.layouts)
+
     def _launch(self, group: Group, steps: list[Step]) -> None:
-        kernel = self._kernel(group)
+        reads: list[Ref] = []
+        values = self._reads(group)
+        over = overwritten(group, values, self.layouts, self.memory, self.done)
+        kernel = self._kernel(group, over)
         site = f"{kernel.name}\t{_origin(group)}"
-        reads = []
-        values = reads_of(group, self.pool, self.layouts)
         values += [values[i] for i in kernel.twins]
         for i, value in enumerate(values):
             packing = kernel.packed.get(i)
@@ -219,7 +229,9 @@ class _Planner:
                 reads.append(self._packed(value, packing, site, steps))
             else:
                 reads.append(self.place(value))
-        writes = [self._destination(v) for v in group.root.results]
+        if over is not None:
+            self.memory.places[group.root.results[0]] = self.memory.places[over]
+        writes = [self._destination(v) for v in group.root.results if over is None]
         room = [self.memory.new(size) for _, size in kernel.room]
         steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
 

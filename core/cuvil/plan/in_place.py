@@ -1,0 +1,52 @@
+"""Pointwise results that are written over an operand which nobody reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuvil.ir.names import Operation, Value
+from cuvil.ir.record import tensor_type
+from cuvil.plan.groups import Group
+from cuvil.plan.kernel import free_of_views
+from cuvil.plan.layout import Layouts
+from cuvil.plan.memory import Memory
+from cuvil.plan.steps import Arena
+
+
+def overwritten(
+    group: Group, reads: Sequence[Value], layouts: Layouts, memory: Memory, done: set[Operation]
+) -> Value | None:
+    """The operand whose buffer the group's result may take, or None.
+
+    The kernel reads an element before it writes the one at the same index, and no other element
+    of it; reads and writes go through one buffer operand. done: ops whose kernels have run.
+    """
+    result = group.root.results[0]
+    alone = group.anchor is None and len(group.root.results) == 1 and free_of_views(group)
+    if not alone or result in memory.wanted or not layouts.is_dense(result):
+        return None
+    kind, known = tensor_type(result), done | set(group.members)
+    for value in reads:
+        own = tensor_type(value)
+        fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
+        if fits and isinstance(memory.places.get(value), Arena) and _dies(value, layouts, known):
+            return value
+    return None
+
+
+def _dies(value: Value, layouts: Layouts, known: set[Operation]) -> bool:
+    """Whether a plain op of this block has made the value and all that read it are known."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.regions or owner.name == "cuvil.reshape":
+        return False
+    return not layouts.parts(value) and _read_out(value, known)
+
+
+def _read_out(value: Value, known: set[Operation]) -> bool:
+    for use in value.uses:
+        op = use.operation
+        if op not in known:
+            return False
+        if op.name in ("cuvil.reshape", "cuvil.slice") and not _read_out(op.results[0], known):
+            return False
+    return True
