@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.cases import Array, Model, check
 
-S, B, I, H = 4, 2, 3, 2
+S, B, IN, H = 4, 2, 3, 2
 LENGTHS = np.array([2, 4], np.int32)
 RNG = np.random.default_rng(21)
 
@@ -81,22 +81,24 @@ CASES = [
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 
 
+def stepper(kind: str, v: dict[str, Array], d: int, extra: Any) -> Any:
+    """One step of direction d: (x, states...) to the next states."""
+    w, r, b = (v[k][d] for k in "WRB")
+    clip, reset = extra.get("clip", 0), extra.get("linear_before_reset", 0)
+    if kind == "GRU":
+        return lambda x, h: (gru(x, h, w, r, b, reset, clip),)
+    if kind == "LSTM":
+        return lambda x, h, c: lstm(x, h, c, w, r, b, v["P"][d], clip)
+    return lambda x, h: (rnn(x, h, w, r, b, clip),)
+
+
 def expected(kind: str, direction: str, v: dict[str, Array], extra: Any) -> list[Array]:
     """Y [S, D, B, H] and the final states [D, B, H]."""
     parts = []
-    for d, backwards in enumerate(
-        {"forward": [False], "reverse": [True]}.get(direction, [False, True])
-    ):
-        w, r, b, h, c = (v[k][d] for k in "WRBhc")
-        clip = extra.get("clip", 0)
-        if kind == "GRU":
-            reset = extra.get("linear_before_reset", 0)
-            step: Any = lambda x, h, w=w, r=r, b=b: (gru(x, h, w, r, b, reset, clip),)  # noqa: E731
-        elif kind == "LSTM":
-            step = lambda x, h, c, w=w, r=r, b=b, p=v["P"][d]: lstm(x, h, c, w, r, b, p, clip)  # noqa: E731
-        else:
-            step = lambda x, h, w=w, r=r, b=b: (rnn(x, h, w, r, b, clip),)  # noqa: E731
-        parts.append(walk(step, v["X"], (h, c) if kind == "LSTM" else (h,), backwards))
+    turned = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    for d, backwards in enumerate(turned):
+        start = (v["h"][d], v["c"][d]) if kind == "LSTM" else (v["h"][d],)
+        parts.append(walk(stepper(kind, v, d, extra), v["X"], start, backwards))
     y, *ends = zip(*parts, strict=True)
     return [np.stack(y, 1), *(np.stack(e) for e in ends)]
 
@@ -108,7 +110,7 @@ def test_b21_every_direction_layout_and_option(kind: str) -> None:
         if name != kind:
             continue
         d, g = 2 if direction == "bidirectional" else 1, GATES[kind] * H
-        v = {"X": normal(S, B, I), "W": normal(d, g, I), "R": normal(d, g, H), "c": normal(d, B, H),
+        v = {"X": normal(S, B, IN), "W": normal(d, g, IN), "R": normal(d, g, H), "c": normal(d, B, H),
              "B": normal(d, 2 * g), "h": normal(d, B, H), "P": normal(d, 3 * H)}  # fmt: skip
 
         def batch_first(a: Array, layout: int = layout) -> Array:
@@ -130,7 +132,7 @@ def test_b21_every_direction_layout_and_option(kind: str) -> None:
 
 def test_b21_single_outputs() -> None:
     m = Model()
-    x, w, r = m.feed(normal(S, B, I)), m.const(normal(1, 3 * H, I)), m.const(normal(1, 3 * H, H))
+    x, w, r = m.feed(normal(S, B, IN)), m.const(normal(1, 3 * H, IN)), m.const(normal(1, 3 * H, H))
     y, last = m.op("GRU", x, w, r, outputs=2, hidden_size=H)
     only_y = m.op("GRU", x, w, r, hidden_size=H)
     m.node("GRU", [x, w, r], ["", "only_last"], hidden_size=H)

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.dims import Dim, SymDim, bounds, dim_max, known_equal, known_ge
+from cuvil.ir.dims import Dim, SymDim, bounds, dim_max, dim_min, known_equal, known_ge
 from cuvil.ir.graph import YieldOp
 from cuvil.ir.names import Operation
 from cuvil.ir.record import attrs_of, of, tensor_type
@@ -60,7 +60,8 @@ def conditions(op: Operation, ranges: Ranges) -> Conditions:
     else:
         return
     for condition in found:
-        if not condition.holds(ranges):
+        literal = isinstance(condition.left, int) and isinstance(condition.right, int)
+        if not literal and not condition.holds(ranges):  # types settle what is literal
             yield condition
 
 
@@ -145,9 +146,8 @@ def _unless_empty(value: Dim, count: Dim) -> Dim:
 
 def _pad(given: Types, _: Types, a: Attrs) -> Conditions:
     for d, low, high in zip(given[0].dims, a.low, a.high, strict=True):
-        if a.mode != "constant" and (low != 0 or high != 0):
-            crop = sum(-p if isinstance(p, int) and p < 0 else 0 for p in (low, high))
-            yield Condition(d, 1 + crop, False)
+        if a.mode != "constant" and not (known_ge(0, low) and known_ge(0, high)):
+            yield Condition(d + dim_min(low, 0) + dim_min(high, 0), 1, False)
 
 
 def _conv(given: Types, _: Types, a: Attrs) -> Conditions:
