@@ -21,7 +21,7 @@ setup-bench:
 	tools/setup torch bench
 
 demo: setup  ## compile a real model, check it, time it, call it from Python and C
-	$(PYTHON_ENV) tools/demo.py
+	$(PYTHON_ENV) -m tools.demo
 
 test: setup  ## the fast tests, under 10 minutes
 	$(RUN_TESTS) tests //... --build_tests_only --test_tag_filters=-slow
@@ -57,10 +57,10 @@ check-wheels: wheels
 	  $(PYTHON_ENV) tools/bazel/count_tests.py xml build/test-counts wheels build/wheels.xml; exit $$status
 
 conformance: setup  ## the score in ONNX's own test suite
-	$(PYTHON_ENV) -m tests.conformance
+	$(PYTHON_ENV) -m tools.conformance
 
-bench: setup-bench  ## speed beside the installed peers
-	$(PYTHON_ENV) -m tools.bench
+bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
+	$(PYTHON_ENV) -m tools.bench $(BENCH)
 
 fuzz: setup  ## mutated models and artefacts: an error or an answer, never a crash
 	$(PYTHON_ENV) -m tools.fuzz
