@@ -11,12 +11,14 @@ from functools import lru_cache
 from cuvil.codegen.build import Code, VariantTarget, build_code
 from cuvil.codegen.elf import Data, Note, extend_object
 from cuvil.codegen.elf_merge import merge_objects
+from cuvil.codegen.kernel_table import CORE_ROWS, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError
 from cuvil.ir.graph import Graph
 from cuvil.options import EXTERNAL_FROM, Options
 from cuvil.plan.plan import Plan, make_plan
+from cuvil.plan.templates import Templates
 from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
@@ -98,7 +100,10 @@ def compile_graph(
     check = verify_after if verifying() else None
     run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
     progress("plan")
-    plan = make_plan(graph, identifier(options.name or graph.name), targets.assignment())
+    rows = usable((*backend.kernels, *CORE_ROWS), [v.facts for v in chosen])
+    templates = Templates(templates_of(rows))
+    name = identifier(options.name or graph.name)
+    plan = make_plan(graph, name, targets.assignment(), templates)
     if verifying():
         verify_plan(plan)
     weights_file = weights_file or weights_place(plan, options)
@@ -117,6 +122,7 @@ def compile_graph(
         feature_names=backend.feature_names(),
         detect=backend.detect if library else None,
         bitcode=_bitcode(backend, target) if library else (),
+        table=rows,
     )
     progress("compile")
     objects = workers().compile(code.units)

@@ -13,6 +13,7 @@ from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefac
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.host_llvm import emit_main, emit_prepare
+from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, row_for
 from cuvil.codegen.llvm_util import KERNEL_TYPE
 from cuvil.codegen.loops_llvm import module_text
 from cuvil.codegen.nest_llvm import emit_kernel
@@ -67,11 +68,13 @@ def build_code(
     feature_names: Sequence[str] = (),
     detect: str | None = None,
     bitcode: Sequence[str] = (),
+    table: Sequence[KernelRow] = CORE_ROWS,
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
     detect: the feature function of the backend's shim. weights_symbol: data that is added to the
     object. bitcode: runtime and shim as files, linked in and internalised behind the C API.
+    table: the generators of the plan's templates.
     """
     slots = SlotTable(plan.symbols)
     code = Code([], f"{plan.name}_artefact")
@@ -79,7 +82,7 @@ def build_code(
     glue = ir.Module()
     mains = []
     for target in variants:
-        launchable = _emit_kernels(plan, target, slots, code, opt)
+        launchable = _emit_kernels(plan, target, slots, code, opt, table)
         main = _emit_variant_main(glue, plan, target, slots, launchable, code)
         mains.append(main)
         described.append((target, max((x.scratch for x in launchable.values()), default=0)))
@@ -145,7 +148,12 @@ def _describe(
 
 
 def _emit_kernels(
-    plan: Plan, target: VariantTarget, slots: SlotTable, code: Code, opt: int
+    plan: Plan,
+    target: VariantTarget,
+    slots: SlotTable,
+    code: Code,
+    opt: int,
+    table: Sequence[KernelRow],
 ) -> dict[str, _Launchable]:
     """Emits a variant's kernels into units; returns what their launches need, by kernel name."""
     modules = [ir.Module() for _ in range(min(PARTS, max(1, len(plan.kernels))))]
@@ -157,7 +165,10 @@ def _emit_kernels(
         symbol = f"{plan.name}.{target.name}.{name}"
         module = modules[_part(kernel, i) % len(modules)]
         if is_template(kernel):
-            made = emit_template(module, kernel, target.facts, slots, symbol)
+            made = emit_template(
+                module, kernel, target.facts, slots, symbol,
+                lambda kind: row_for(table, kind, target.facts).emit,
+            )  # fmt: skip
             found[name] = _Launchable(made.tasks, made.scratch_bytes)
         else:
             scratch = emit_kernel(module, kernel, target.facts, slots, symbol)

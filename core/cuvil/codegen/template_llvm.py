@@ -34,16 +34,27 @@ class TemplateCode:
     scratch_bytes: int
 
 
+Emit = Callable[
+    [ir.Module, nest.TemplateOp, TargetFacts, SlotTable, str, "RegionEpilogue"], TemplateCode
+]
+"""Adds a kernel by name for a template; its epilogue is called with vectors of columns."""
+
+
 def emit_template(
-    module: ir.Module, kernel: nest.KernelOp, facts: TargetFacts, slots: SlotTable, name: str
+    module: ir.Module,
+    kernel: nest.KernelOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    emit: Callable[[str], Emit],
 ) -> TemplateCode:
-    """Adds the kernel `name`, whose body is one template."""
+    """Adds the kernel `name`, whose body is one template. emit: the generator for its kind."""
     template = next(op for op in kernel.body.block.ops if isinstance(op, nest.TemplateOp))
     epilogue = RegionEpilogue(template, kernel, facts, slots)
-    return _GENERATORS[template.kind.data](module, template, facts, slots, name, epilogue)
+    return emit(template.kind.data)(module, template, facts, slots, name, epilogue)
 
 
-def _contract(
+def emit_contract(
     module: ir.Module,
     template: nest.TemplateOp,
     facts: TargetFacts,
@@ -51,6 +62,7 @@ def _contract(
     name: str,
     epilogue: RegionEpilogue,
 ) -> TemplateCode:
+    """`Emit` for templates of kind "contract"."""
     spec = contraction_spec(template, slots)
     emit_contraction(module, name, spec, facts, epilogue)
     return TemplateCode(
@@ -58,7 +70,7 @@ def _contract(
     )
 
 
-def _depthwise(
+def emit_depthwise(
     module: ir.Module,
     template: nest.TemplateOp,
     facts: TargetFacts,
@@ -66,12 +78,13 @@ def _depthwise(
     name: str,
     epilogue: RegionEpilogue,
 ) -> TemplateCode:
+    """`Emit` for templates of kind "depthwise"."""
     spec = depthwise_spec(template, slots)
     depthwise.emit_depthwise(module, name, spec, facts, epilogue)
     return TemplateCode(lambda b, dims: depthwise.emit_task_count(b, dims, spec, facts), 0)
 
 
-def _attention(
+def emit_attention(
     module: ir.Module,
     template: nest.TemplateOp,
     facts: TargetFacts,
@@ -79,15 +92,13 @@ def _attention(
     name: str,
     epilogue: RegionEpilogue,
 ) -> TemplateCode:
+    """`Emit` for templates of kind "attention"."""
     spec = attention_spec(template, slots)
     attention.emit_attention(module, name, spec, facts, epilogue)
     return TemplateCode(
         lambda b, dims: attention.emit_task_count(b, dims, spec, facts),
         attention.scratch_bytes(spec, facts),
     )
-
-
-_GENERATORS = {"contract": _contract, "depthwise": _depthwise, "attention": _attention}
 
 
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:

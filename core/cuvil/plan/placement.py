@@ -11,13 +11,15 @@ from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.plan.border import fills_by_runs
 from cuvil.plan.groups import Group, has_record
 from cuvil.plan.layout import Inside, Layouts, dense
-from cuvil.plan.templates import reads_in_place, writes_in_place
+from cuvil.plan.templates import Templates
 
 
-def find_layouts(block: Block, groups: Sequence[Group], layouts: Layouts) -> None:
+def find_layouts(
+    block: Block, groups: Sequence[Group], layouts: Layouts, templates: Templates
+) -> None:
     """Adds the block's tensors that can lie inside another."""
     roots = {g.root: g for g in groups}
-    finder = _Finder(block, roots, layouts)
+    finder = _Finder(block, roots, layouts, templates)
     alone = [g.root for g in groups if g.members == [g.root] and not g.away]
     for found in (_WRITTEN, _READ):  # a slice takes over the strides that its source has got
         for op in alone:
@@ -30,6 +32,7 @@ class _Finder:
     block: Block
     roots: dict[Operation, Group]
     layouts: Layouts
+    templates: Templates
 
     def concat(self, op: Operation) -> None:
         """Operands are written where they belong in the result."""
@@ -73,7 +76,7 @@ class _Finder:
             return False
         if group.away or group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:
             return False
-        return not group.is_control and writes_in_place(group)
+        return not group.is_control and self.templates.writes_in_place(group)
 
     def _read_in_place(self, value: Value, but: Operation | None) -> bool:
         """Whether all that read the value, one op aside, can do so by strides."""
@@ -85,7 +88,7 @@ class _Finder:
                 return False
             if op.parent is not self.block or not has_record(op) or of(op).regions:
                 return False
-            if op.name == "cuvil.reshape" or not reads_in_place(op, value):
+            if op.name == "cuvil.reshape" or not self.templates.reads_in_place(op, value):
                 return False
         return True
 

@@ -33,6 +33,7 @@ from cuvil.plan.steps import (
     Wait,
     Weight,
 )
+from cuvil.plan.templates import Templates
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,17 @@ class Plan:
             yield bytes(self.weights_bytes - at)
 
 
-def make_plan(graph: Graph, name: str = "", assignment: Assignment | None = None) -> Plan:
-    """Plans a graph whose rewriting is done. name: of the program, a C identifier."""
+def make_plan(
+    graph: Graph,
+    name: str = "",
+    assignment: Assignment | None = None,
+    templates: Templates | None = None,
+) -> Plan:
+    """Plans a graph whose rewriting is done. name: of the program, a C identifier. templates: what
+    generators may be asked for (None: core's)."""
     name = name or graph.name
     assignment = assignment or Assignment()
-    planned = plan_steps(graph, assignment)
+    planned = plan_steps(graph, assignment, templates)
     hints = {name: (low if most is None else min(most, 512)) or 64
              for name, (low, most) in graph.bounds.items()}  # fmt: skip
     aligns = {HOST: ALIGN} | {d.name: max(d.align, ALIGN) for d in assignment.devices}

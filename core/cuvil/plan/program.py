@@ -11,7 +11,6 @@ from cuvil.ir.dims import Dim, symbol
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.plan import templates
 from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.devices import Assignment
@@ -34,7 +33,7 @@ from cuvil.plan.steps import (
     View,
     Weight,
 )
-from cuvil.plan.templates import template_kernel
+from cuvil.plan.templates import Templates
 from cuvil.plan.transfers import Transfers
 
 
@@ -47,9 +46,11 @@ class Planned:
     memory: Memory = field(default_factory=Memory)
 
 
-def plan_steps(graph: Graph, assignment: Assignment | None = None) -> Planned:
+def plan_steps(
+    graph: Graph, assignment: Assignment | None = None, templates: Templates | None = None
+) -> Planned:
     """Partitions the graph, builds its kernels, orders its steps, assigns its buffers."""
-    planner = _Planner(graph, assignment or Assignment())
+    planner = _Planner(graph, assignment or Assignment(), templates or Templates())
     memory = planner.planned.memory
     for i, value in enumerate(graph.inputs):
         memory.places[value] = Argument(i)
@@ -59,13 +60,14 @@ def plan_steps(graph: Graph, assignment: Assignment | None = None) -> Planned:
 
 
 class _Planner:
-    def __init__(self, graph: Graph, assignment: Assignment) -> None:
+    def __init__(self, graph: Graph, assignment: Assignment, templates: Templates) -> None:
         self.pool = graph.pool
         self.ranges = graph.bounds
         self.checked: set[Condition] = set()
         self.planned = Planned()
         self.memory = self.planned.memory
         self.assignment = assignment
+        self.templates = templates
         self.transfers = Transfers(self.memory)
         self.layouts = Layouts()
         self.done: set[Operation] = set()  # ops whose kernels have been launched
@@ -84,8 +86,8 @@ class _Planner:
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
         steps: list[Step] = self._checks(block)
-        groups = partition(block, templates, self._is_away)
-        find_layouts(block, groups, self.layouts)
+        groups = partition(block, self.templates, self._is_away)
+        find_layouts(block, groups, self.layouts, self.templates)
         with self.transfers.inside(steps):
             for group in groups:
                 self.memory.tick()
@@ -263,7 +265,7 @@ class _Planner:
 
     def _builder(self, group: Group) -> Callable[[Draft, str], Kernel]:
         if group.template:
-            return template_kernel
+            return self.templates.kernel
         if group.root.name == "cuvil.concat":
             return concat_kernel
         if group.root.name == "cuvil.pad" and fills_by_runs(group.root):

@@ -1,7 +1,7 @@
 """The contract between the compiler and a backend: one frozen record per backend package.
 
 A backend package registers its record under the entry-point group `cuvil.backends`. Every hook is
-plain data or a function of plain data; xDSL and llvmlite stay out of the contract.
+plain data or a function of plain data; only rows of `kernels` see the code generator's toolkit.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.kernel_table import KernelRow
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.plan.devices import DeviceKernel, Supports
@@ -76,7 +77,7 @@ class Backend:
 
     CPUs: variants(target): the builds that an artefact for it holds, best first; the last runs on
     any cpu of the triple (or on the one asked for). host(): this machine as a target, or None when
-    the backend does not serve it. kernels: generators tried before core's own. bitcode: the
+    the backend does not serve it. kernels: fast kernels, tried before core's own. bitcode: the
     runtime and the C shim as LLVM bitcode for a triple. detect: the shim's function that returns
     feature bits. linker_emulation: triple -> what linkers call its format. libraries: triple ->
     sonames of the system's libraries that hold the C functions which an artefact imports.
@@ -94,6 +95,7 @@ class Backend:
     rules: ModuleType | None = None
     variants: Callable[[Target], Sequence[VariantSpec]] = field(default=lambda target: ())
     host: Callable[[], Target | None] = field(default=lambda: None)
+    kernels: tuple[KernelRow, ...] = ()
     bitcode: Callable[[str], Sequence[Path]] = field(default=lambda triple: ())
     detect: str = ""
     linker_emulation: Mapping[str, str] = field(default_factory=dict)

@@ -63,7 +63,13 @@ def _strides(letters: str, value: Value, layouts: Layouts) -> dict[str, Dim]:
     return {c: 0 if dim == 1 else step for c, step, dim in zip(letters, steps, dims, strict=True)}
 
 
+DTYPES = frozenset({"f32", "bool"})
 MATCHERS = {"cuvil.attention": _match}
+
+
+def reads_through(op: Operation, consumer: Operation) -> bool:
+    """Views are kernels of their own."""
+    return False
 
 
 def reads_in_place(m: Match, value: Value) -> bool:

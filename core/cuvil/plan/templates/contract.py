@@ -151,6 +151,7 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
     return few and mine and fits and attrs_of(consumer).groups == 1 and image.dtype.name == "f32"
 
 
+DTYPES = frozenset({"f32"})
 MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
 
 

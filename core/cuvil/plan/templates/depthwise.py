@@ -79,7 +79,13 @@ def _match(op: Operation, layouts: Layouts) -> Match | None:
     return Match(op.operands[1], ChannelsInside(channels, taps, x.dtype.name))
 
 
+DTYPES = frozenset({"f32"})
 MATCHERS = {"cuvil.conv": _match}
+
+
+def reads_through(op: Operation, consumer: Operation) -> bool:
+    """Views are kernels of their own."""
+    return False
 
 
 def reads_in_place(m: Match, value: Value) -> bool:

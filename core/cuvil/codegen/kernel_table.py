@@ -1,0 +1,99 @@
+"""The table of fast kernels: each row is an op that a generator writes the loops of.
+
+Core's rows serve every CPU by its facts; a backend may put its own in front. A row's cases are its
+test and its benchmark: see `tests/kernels` and `tools/bench/kernels.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.template_llvm import Emit, emit_attention, emit_contract, emit_depthwise
+from cuvil.plan.templates import Template, attention, contract, depthwise
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """One op to try a row on. operands: extents of f32 tensors; constants: which of them are
+    known when the model is compiled, by position."""
+
+    op: str
+    operands: tuple[tuple[int, ...], ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    constants: tuple[int, ...] = ()
+
+
+def _always(facts: TargetFacts) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """A fast kernel.
+
+    kind: of the `nest.template` that it is for. emit: writes its code; tile sizes are its own to
+    choose, from the facts. template: which ops become such a template, with their dtypes and
+    conditions (None: another row's template, for which this one has better code). when: the facts
+    of the targets that it serves.
+    """
+
+    kind: str
+    emit: Emit
+    template: Template | None = None
+    when: Callable[[TargetFacts], bool] = _always
+    cases: tuple[KernelCase, ...] = ()
+
+
+def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[KernelRow]:
+    """The rows of kinds that every target has a row for: a plan is made once for all of them."""
+    served = {
+        kind
+        for kind in {row.kind for row in rows}
+        if all(any(r.kind == kind and r.when(facts) for r in rows) for facts in targets)
+    }
+    return [row for row in rows if row.kind in served]
+
+
+def templates_of(rows: Sequence[KernelRow]) -> list[Template]:
+    """The templates of rows, in order."""
+    return [row.template for row in rows if row.template is not None]
+
+
+def row_for(rows: Sequence[KernelRow], kind: str, facts: TargetFacts) -> KernelRow:
+    """The first row that has code of this kind for a target."""
+    return next(row for row in rows if row.kind == kind and row.when(facts))
+
+
+_MATRICES = (
+    KernelCase("contract", ((37, 40), (40, 45)), {"spec": "ab,bc->ac"}, (1,)),
+    KernelCase("contract", ((3, 17, 32), (3, 32, 20)), {"spec": "xab,xbc->xac"}),
+    KernelCase("contract", ((1, 300), (300, 7)), {"spec": "ab,bc->ac"}, (1,)),
+)
+_IMAGES = (
+    KernelCase(
+        "conv", ((1, 9, 11, 16), (24, 16, 3, 3)),
+        {"layout": "channels_last", "strides": (2, 1), "dilations": (1, 1), "pads": (0,) * 4,
+         "groups": 1}, (1,),
+    ),
+)  # fmt: skip
+_CHANNELS = (
+    KernelCase(
+        "conv", ((2, 9, 11, 40), (40, 1, 3, 3)),
+        {"layout": "channels_last", "strides": (1, 2), "dilations": (1, 1), "pads": (0,) * 4,
+         "groups": 40}, (1,),
+    ),
+)  # fmt: skip
+_QUERIES = (
+    KernelCase(
+        "attention", ((2, 3, 17, 16), (2, 3, 33, 16), (2, 3, 33, 24)), {"scale": 0.25}
+    ),
+)  # fmt: skip
+
+CORE_ROWS: tuple[KernelRow, ...] = (
+    KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
+    KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
+    KernelRow("attention", emit_attention, cast(Template, attention), cases=_QUERIES),
+)

@@ -1,0 +1,86 @@
+"""Every row of the table of fast kernels gives what its op means; rows are found by condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuvil import pipeline
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.kernel_table import CORE_ROWS, KernelCase, KernelRow, row_for, usable
+from cuvil.codegen.template_llvm import TemplateCode, emit_contract
+from cuvil.engine.front_door import HostBuild, build_for_host, load_built, runnable_variant
+from cuvil.ir import nest
+from cuvil.ops.interpreter import run as interpret
+from cuvil.options import Options
+from cuvil.pipeline import Built
+from cuvil.targets.registry import find
+from cuvil.targets.target_list import Targets
+from tools.bench.kernels import case_arrays, case_feeds, case_graph, table
+
+CASES = [(row, case) for row in table() for case in row.cases]
+NARROW, WIDE = TargetFacts("narrow"), TargetFacts("wide", vector_bits=512)
+
+
+def build(case: KernelCase) -> Built:
+    return build_for_host(case_graph(case, case_arrays(case)), Options(), lambda stage: None)
+
+
+def kinds_of(built: Built) -> set[str]:
+    """The kinds of the templates in a plan."""
+    ops = [op for kernel in built.plan.kernels.values() for op in kernel.body.block.ops]
+    return {op.kind.data for op in ops if isinstance(op, nest.TemplateOp)}
+
+
+def check(built: Built, case: KernelCase) -> None:
+    arrays = case_arrays(case)
+    feeds = case_feeds(case, arrays)
+    want = interpret(case_graph(case, arrays), feeds)["y"]
+    (got,) = load_built(HostBuild(built), 1).run(None, feeds)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_row_with_a_template_has_cases() -> None:
+    assert [row.kind for row in table() if row.template is not None and not row.cases] == []
+
+
+@pytest.mark.parametrize(("row", "case"), CASES, ids=lambda x: getattr(x, "kind", "on"))
+def test_a_row_computes_what_its_op_means(row: KernelRow, case: KernelCase) -> None:
+    built = build(case)
+    assert kinds_of(built) == {row.kind}
+    check(built, case)
+
+
+def test_rows_are_chosen_by_the_facts() -> None:
+    wide = KernelRow("contract", emit_contract, when=lambda facts: facts.vector_bits == 512)
+    rows = (wide, *CORE_ROWS)
+    assert row_for(rows, "contract", WIDE) is wide
+    assert row_for(rows, "contract", NARROW) is CORE_ROWS[1]
+
+
+def test_a_kind_that_not_every_target_has_code_for_is_not_planned() -> None:
+    special = KernelRow("special", emit_contract, when=lambda facts: facts.vector_bits == 512)
+    assert special in usable((special, *CORE_ROWS), [WIDE])
+    assert usable((special, *CORE_ROWS), [WIDE, NARROW]) == list(CORE_ROWS)
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_backends_row_goes_before_cores(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    emitted = []
+
+    def emit(*arguments: Any) -> TemplateCode:
+        emitted.append(arguments[4])
+        return emit_contract(*arguments)
+
+    backend, target = find("cpu")
+    row = KernelRow("contract", emit, when=lambda facts: takes)
+    mine = replace(backend, kernels=(row,))
+    monkeypatch.setattr(pipeline, "resolve", lambda *_: Targets((), (mine, target)))
+    case = CORE_ROWS[1].cases[0]
+    check(build(case), case)
+    assert emitted == (
+        [f"case.{runnable_variant(backend, target).name}.k0_contract"] if takes else []
+    )
