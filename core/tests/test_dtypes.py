@@ -32,11 +32,20 @@ def test_codes_are_those_of_the_c_header() -> None:
     found = {
         n.lower(): int(v)
         for n, v in re.findall(
-            r"CUVIL_(B?[A-Z]+\d*) = (\d+)",
+            r"CUVIL_([A-Z0-9]+) = (\d+)",
             HEADER.read_text().split("enum cuvil_dtype")[1].split("}")[0],
         )
     }
     assert found == {row.name: row.abi for row in dtypes.DTYPES}
+
+
+def test_narrow_types_compute_in_wider_ones() -> None:
+    narrow = {row.name: row.compute.name for row in dtypes.DTYPES if row.is_narrow}
+    assert (narrow["f8e5m2"], narrow["f4e2m1"], narrow["i4"], narrow["u2"]) == (
+        *("f32", "f32"),
+        *("i8", "u8"),
+    )
+    assert len(narrow) == 10
 
 
 def test_numpy_lookup_takes_what_numpy_takes() -> None:

@@ -13,7 +13,7 @@ from cuvil.ir.types import TensorType
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.scalars import SCALARS
 
-ATTRS = {"cast": {"to": "i32"}}
+ATTRS = {"cast": {"to": "i32"}, "cast_narrow": {"to": "f8e5m2"}}
 UNSIGNED = {"f32": "u32", "i64": "u64", "bool": "u8"}
 
 

@@ -20,7 +20,11 @@ ROWS_BY_TYPE = [
 @pytest.mark.parametrize(("row", "dtype"), ROWS_BY_TYPE)
 def test_every_row_evaluates_to_its_result_type(row, dtype):
     operands = [np.array([0, 1, 2, 3]).astype(t.numpy) for t in row.operand_dtypes(dtype)]
-    attrs = {"cast": {"to": "i32"}, "bitcast": {"of": dtype, "to": dtype}}.get(row.name, {})
+    attrs = {
+        "cast": {"to": "i32"},
+        "cast_narrow": {"to": "f8e5m2"},
+        "bitcast": {"of": dtype, "to": dtype},
+    }.get(row.name, {})
     out = evaluate(row.name, *operands, **attrs)
     assert out.dtype == row.result_dtype(dtype, attrs).numpy
     assert out.shape == (4,)

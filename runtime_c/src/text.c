@@ -89,12 +89,31 @@ typedef struct dtype_fact {
   uint8_t size;
 } dtype_fact;
 
+/* Names as numpy and ml_dtypes have them. */
 static const dtype_fact dtypes[] = {
-    [CUVIL_BOOL] = {"bool", 1},   [CUVIL_I8] = {"int8", 1},       [CUVIL_I16] = {"int16", 2},
-    [CUVIL_I32] = {"int32", 4},   [CUVIL_I64] = {"int64", 8},     [CUVIL_U8] = {"uint8", 1},
-    [CUVIL_U16] = {"uint16", 2},  [CUVIL_U32] = {"uint32", 4},    [CUVIL_U64] = {"uint64", 8},
-    [CUVIL_F16] = {"float16", 2}, [CUVIL_BF16] = {"bfloat16", 2}, [CUVIL_F32] = {"float32", 4},
+    [CUVIL_BOOL] = {"bool", 1},
+    [CUVIL_I8] = {"int8", 1},
+    [CUVIL_I16] = {"int16", 2},
+    [CUVIL_I32] = {"int32", 4},
+    [CUVIL_I64] = {"int64", 8},
+    [CUVIL_U8] = {"uint8", 1},
+    [CUVIL_U16] = {"uint16", 2},
+    [CUVIL_U32] = {"uint32", 4},
+    [CUVIL_U64] = {"uint64", 8},
+    [CUVIL_F16] = {"float16", 2},
+    [CUVIL_BF16] = {"bfloat16", 2},
+    [CUVIL_F32] = {"float32", 4},
     [CUVIL_F64] = {"float64", 8},
+    [CUVIL_F8E4M3FN] = {"float8_e4m3fn", 1},
+    [CUVIL_F8E4M3FNUZ] = {"float8_e4m3fnuz", 1},
+    [CUVIL_F8E5M2] = {"float8_e5m2", 1},
+    [CUVIL_F8E5M2FNUZ] = {"float8_e5m2fnuz", 1},
+    [CUVIL_F8E8M0] = {"float8_e8m0fnu", 1},
+    [CUVIL_F4E2M1] = {"float4_e2m1fn", 1},
+    [CUVIL_I4] = {"int4", 1},
+    [CUVIL_U4] = {"uint4", 1},
+    [CUVIL_I2] = {"int2", 1},
+    [CUVIL_U2] = {"uint2", 1},
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 

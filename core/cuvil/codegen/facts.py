@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 
-_BITS = {
-    "bool": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "f16": 16, "bf16": 16,
-    "i32": 32, "u32": 32, "f32": 32, "i64": 64, "u64": 64, "f64": 64,
-}  # fmt: skip
+from cuvil.ir.dtypes import dtype as dtype_of
 
 
 def dtype_bits(dtype: str) -> int:
     """Bits of one element in memory."""
-    return _BITS[dtype]
+    return dtype_of(dtype).bits
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,16 @@ from cuvil.codegen.llvm_util import (
     I64,
     KERNEL_TYPE,
     PTR,
-    element_type,
     i64,
     set_target,
 )
 from cuvil.codegen.loops_llvm import LoopHints
 from cuvil.codegen.scalars import emit as emit_scalar
+from cuvil.codegen.scalars import storage_type
+from cuvil.codegen.scalars import value_type as computed_type
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
+from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import INDEX
 from cuvil.ir.types import BufferType, ElementType
@@ -31,15 +33,13 @@ I8 = ir.IntType(8)
 
 
 def value_type(dtype: str) -> ir.Type:
-    """The IR type of an element held in a register: bool is i1, f16 and bf16 are their bits."""
-    if dtype == "bool":
-        return I1
-    return ir.IntType(16) if dtype in ("f16", "bf16") else element_type(dtype)
+    """The IR type of an element held in a register: i1 for bool, else as in memory."""
+    return I1 if dtype == "bool" else memory_type(dtype)
 
 
 def memory_type(dtype: str) -> ir.Type:
-    """The IR type of an element in memory."""
-    return ir.IntType(16) if dtype in ("f16", "bf16") else element_type(dtype)
+    """The IR type of an element in memory: f16, bf16 and narrow types are their bits."""
+    return storage_type(dtype)
 
 
 @dataclass
@@ -85,12 +85,16 @@ def _constant(e: KernelEmitter, op: Operation) -> None:
         e.set(op, i64(number))
         return
     assert isinstance(kind, ElementType)
-    if kind.data in ("f16", "bf16"):
-        e.set(op, emit_scalar("cast", e.b, [ir.Constant(ir.FloatType(), number)], "f32",
-                              attrs={"to": kind.data}, facts=e.facts))  # fmt: skip
-        return
-    value = float(number) if kind.dtype.is_float else int(number)
-    e.set(op, ir.Constant(value_type(kind.data), value))
+    e.set(op, element_constant(e.b, number, kind.data, e.facts))
+
+
+def element_constant(b: ir.IRBuilder, number: float, dtype: str, facts: TargetFacts) -> ir.Value:
+    """A literal element as it is held in a register."""
+    row = dtype_of(dtype)
+    value = ir.Constant(computed_type(dtype), float(number) if row.is_float else int(number))
+    if row.compute is row:
+        return value
+    return emit_scalar("cast", b, [value], row.compute, attrs={"to": dtype}, facts=facts)
 
 
 INDEX_OPS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]] = {

@@ -1,7 +1,7 @@
 """Element types: the one table that every level of the compiler and the ABI share.
 
-Adding a type is one row of `DTYPES`. Sub-byte and float8 types and strings get rows of their own
-once something computes with them.
+Adding a type is one row of `DTYPES`; a narrow one also needs its two conversions (the module
+`codegen.scalars.narrow` and `ops.narrow_meaning`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ class DType:
 
     `numpy` is the dtype of its values in the reference interpreter and in memory, `size` is in
     bytes, `kind` is one of 'bool', 'int', 'uint', 'float', `abi` is the value of `cuvil_dtype`
-    in `cuvil/abi.h`, `onnx` the value of `TensorProto.DataType`. Two records are equal exactly
-    when their names are.
+    in `cuvil/abi.h`, `onnx` the value of `TensorProto.DataType`, `value_bits` the width of the
+    value itself: one of fewer than 8 bits lies in the low bits of a byte of its own, the high
+    bits zero. Two records are equal exactly when their names are.
     """
 
     name: str
@@ -30,6 +31,7 @@ class DType:
     kind: str = field(compare=False)
     abi: int = field(compare=False)
     onnx: int = field(compare=False)
+    value_bits: int = field(compare=False)
 
     @property
     def bits(self) -> int:
@@ -38,7 +40,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        """True for f16, bf16, f32 and f64."""
+        """True for f16, bf16, f32, f64 and the narrow floats."""
         return self.kind == "float"
 
     @property
@@ -52,9 +54,17 @@ class DType:
         return self.kind in ("int", "float")
 
     @property
+    def is_narrow(self) -> bool:
+        """True for floats of 8 and fewer bits, integers of 4 and fewer: they move and convert."""
+        return self.value_bits < 8 or (self.is_float and self.value_bits == 8)
+
+    @property
     def compute(self) -> DType:
-        """The type arithmetic is done in: f32 for f16 and bf16, else the type itself."""
-        return _BY_NAME["f32"] if self.name in ("f16", "bf16") else self
+        """The type that values have in registers: another than their own where memory is denser.
+
+        f32 for f16, bf16 and the narrow floats, i8 and u8 for narrow integers.
+        """
+        return _BY_NAME[_COMPUTE.get(self.name, self.name)]
 
     def __str__(self) -> str:
         return self.name
@@ -63,9 +73,10 @@ class DType:
         return f"dtype({self.name!r})"
 
 
-def _row(name: str, np_type: object, kind: str, abi: int, onnx: int) -> DType:
+def _row(name: str, np_type: object, kind: str, abi: int, onnx: int, value_bits: int = 0) -> DType:
     numpy_dtype = np.dtype(np_type)  # type: ignore[call-overload]
-    return DType(name, numpy_dtype, numpy_dtype.itemsize, kind, abi, onnx)
+    size = numpy_dtype.itemsize
+    return DType(name, numpy_dtype, size, kind, abi, onnx, value_bits or 8 * size)
 
 
 DTYPES: tuple[DType, ...] = (
@@ -82,9 +93,24 @@ DTYPES: tuple[DType, ...] = (
     _row("bf16", ml_dtypes.bfloat16, "float", 11, 16),
     _row("f32", np.float32, "float", 12, 1),
     _row("f64", np.float64, "float", 13, 11),
+    _row("f8e4m3fn", ml_dtypes.float8_e4m3fn, "float", 14, 17),
+    _row("f8e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "float", 15, 18),
+    _row("f8e5m2", ml_dtypes.float8_e5m2, "float", 16, 19),
+    _row("f8e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "float", 17, 20),
+    _row("f8e8m0", ml_dtypes.float8_e8m0fnu, "float", 18, 24),
+    _row("f4e2m1", ml_dtypes.float4_e2m1fn, "float", 19, 23, value_bits=4),
+    _row("i4", ml_dtypes.int4, "int", 20, 22, value_bits=4),
+    _row("u4", ml_dtypes.uint4, "uint", 21, 21, value_bits=4),
+    _row("i2", ml_dtypes.int2, "int", 22, 26, value_bits=2),
+    _row("u2", ml_dtypes.uint2, "uint", 23, 25, value_bits=2),
 )
 
 _BY_NAME = {row.name: row for row in DTYPES}
+_COMPUTE = {"f16": "f32", "bf16": "f32"} | {
+    row.name: {"float": "f32", "int": "i8", "uint": "u8"}[row.kind]
+    for row in DTYPES
+    if row.is_narrow
+}
 _BY_NUMPY = {row.numpy: row for row in DTYPES}
 _BY_ONNX = {row.onnx: row for row in DTYPES}
 _BY_ABI = {row.abi: row for row in DTYPES}

@@ -61,7 +61,7 @@ def _element(row: Scalar, cx: ElementCx, index: Sequence[Index]) -> Value:
 def _attr(default: Any) -> Attr:
     if default is None:
         return Attr("str")
-    return Attr("int" if isinstance(default, int) else "float", default)
+    return Attr(type(default).__name__, default)
 
 
 def _record(row: Scalar) -> Primitive:

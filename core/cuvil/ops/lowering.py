@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import ml_dtypes
 import numpy as np
 
 from cuvil.ir.attrs import Attrs
@@ -178,14 +179,14 @@ def lowest(dtype: DType) -> float | int | bool:
     """The neutral element of max: -inf, the least integer, or False."""
     if dtype.is_float:
         return float("-inf")
-    return int(np.iinfo(dtype.numpy).min) if dtype.is_integer else False
+    return int(ml_dtypes.iinfo(dtype.numpy).min) if dtype.is_integer else False
 
 
 def highest(dtype: DType) -> float | int | bool:
     """The neutral element of min: +inf, the greatest integer, or True."""
     if dtype.is_float:
         return float("inf")
-    return int(np.iinfo(dtype.numpy).max) if dtype.is_integer else True
+    return int(ml_dtypes.iinfo(dtype.numpy).max) if dtype.is_integer else True
 
 
 def axis_in(axis: int, rank: int, what: str) -> int:

@@ -1,4 +1,7 @@
-"""Between floats and scaled integers. A scale for each channel is shaped to broadcast."""
+"""Between floats and scaled codes: integers or narrow floats.
+
+A scale for each channel is shaped to broadcast.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,24 @@ from typing import Any
 import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
-from cuvil.ir.dtypes import dtype, from_numpy
+from cuvil.ir.dtypes import DTYPES, DType, dtype, from_numpy
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops import scalars
 from cuvil.ops.elementwise import broadcast_dims
-from cuvil.ops.lowering import ElementCx, broadcast_index
+from cuvil.ops.lowering import ElementCx, broadcast_index, highest, lowest
 
+_SCALES = ("f16", "bf16", "f32")
 _TAGS = frozenset({"pointwise", "quantization"})
-_CODES = ("i8", "u8", "i16", "u16")
+_NARROW = tuple(row.name for row in DTYPES if row.is_narrow)
+_CODES = ("i8", "u8", "i16", "u16", *_NARROW)
 
 
 def _check(what: str, t: Sequence[TensorType], code: str, zero: str) -> tuple[Any, ...]:
     """The result's dims; ValueError where operands do not fit."""
-    fits = len(t) in (2, 3) and t[1].dtype.is_float and t[1].dtype.name != "f64"
+    fits = len(t) in (2, 3) and t[1].dtype.name in _SCALES
     if not fits or code not in (*_CODES, "i32") or any(k.dtype.name != zero for k in t[2:]):
         raise ValueError(f"{what} does not take {shapes(t)}")
     dims = broadcast_dims(*(k.dims for k in t))
@@ -41,10 +46,24 @@ def _quantize_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return [TensorType.of(dims, dtype(a.to))]
 
 
+def _has_zero(kind: DType) -> bool:
+    """Whether a zero point counts: that of 8-bit floats is zero."""
+    return not (kind.is_float and kind.bits == kind.value_bits)
+
+
 def _quantize(x: Sequence[Any], a: Attrs) -> list[Any]:
-    zero = x[2].astype(np.float32) if len(x) > 2 else np.float32(0)
-    code = np.rint(x[0].astype(np.float32) / x[1].astype(np.float32)) + zero
-    return [scalars.evaluate("cast", np.asarray(code, np.float32), to=a.to)]
+    kind = dtype(a.to)
+    code = x[0].astype(np.float32) / x[1].astype(np.float32)
+    if kind.is_integer:
+        code = np.rint(code)
+    if len(x) > 2 and _has_zero(kind):
+        code = code + x[2].astype(np.float32)
+    code = np.asarray(code, np.float32)
+    if kind.is_narrow and kind.is_float:
+        return [scalars.evaluate("cast_narrow", code, to=a.to, saturate=a.saturate)]
+    if kind.is_narrow:
+        code = np.clip(code, lowest(kind), highest(kind))
+    return [scalars.evaluate("cast", code, to=a.to)]
 
 
 def _parts(cx: ElementCx, index: Sequence[Index]) -> list[Value]:
@@ -55,18 +74,27 @@ def _parts(cx: ElementCx, index: Sequence[Index]) -> list[Value]:
 
 def _quantize_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b = cx.b
+    kind = cx.result_type.dtype
     x, scale, *zero = (b.cast(v, "f32") for v in _parts(cx, index))
-    code = b.scalar("round", b.scalar("div", x, scale))
-    if zero:
+    code = b.scalar("div", x, scale)
+    if kind.is_integer:
+        code = b.scalar("round", code)
+    if zero and _has_zero(kind):
         code = b.scalar("add", code, zero[0])
-    return b.cast(code, cx.attrs.to)  # saturates, and takes NaN to 0
+    if kind.is_narrow and kind.is_float:
+        how = {"to": kind.name, "saturate": cx.attrs.saturate, "round_mode": "up"}
+        return b.scalar("cast_narrow", code, result=kind.name, **how)
+    if kind.is_narrow:
+        code = b.scalar("max", code, b.const(lowest(kind), "f32"))
+        code = b.scalar("min", code, b.const(highest(kind), "f32"))
+    return b.cast(code, kind.name)  # saturates, and takes NaN to 0
 
 
 QUANTIZE_LINEAR = Primitive(
     name="quantize_linear",  # x, scale and perhaps zero: round(x / scale) + zero, held in `to`
     infer=_quantize_type,
     evaluate=_quantize,
-    attrs={"to": Attr("str")},
+    attrs={"to": Attr("str"), "saturate": Attr("int", 1)},  # 8-bit floats: see `to_narrow`
     element=_quantize_element,
     tags=_TAGS,
 ).register()
@@ -78,9 +106,11 @@ def _dequantize_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
 
 
 def _dequantize(x: Sequence[Any], a: Attrs) -> list[Any]:
-    codes = x[0].astype(np.int32)
-    if len(x) > 2:
-        codes = codes - x[2].astype(np.int32)
+    kind = from_numpy(x[0].dtype)
+    wide = np.float32 if kind.is_float else np.int32
+    codes = x[0].astype(wide)
+    if len(x) > 2 and not kind.is_float:
+        codes = codes - x[2].astype(wide)
     value = codes.astype(np.float32) * x[1].astype(np.float32)
     return [scalars.evaluate("cast", value, to=from_numpy(x[1].dtype).name)]
 
@@ -88,8 +118,9 @@ def _dequantize(x: Sequence[Any], a: Attrs) -> list[Any]:
 def _dequantize_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b = cx.b
     x, scale, *zero = _parts(cx, index)
-    code = b.cast(x, "i32")
-    if zero:
+    floats = cx.operand_types[0].dtype.is_float
+    code = b.cast(x, "f32" if floats else "i32")
+    if zero and not floats:
         code = b.scalar("sub", code, b.cast(zero[0], "i32"))
     value = b.scalar("mul", b.cast(code, "f32"), b.cast(scale, "f32"))
     return b.cast(value, cx.result_type.dtype.name)

@@ -37,7 +37,8 @@ typedef enum cuvil_status {
   CUVIL_IO_ERROR = 13
 } cuvil_status;
 
-/* Element types: the values of DLPack's (code, bits) would not cover int4 and float8. */
+/* Element types: the values of DLPack's (code, bits) would not cover int4 and float8. An element of
+ * fewer than 8 bits lies in the low bits of a byte of its own, the high bits zero. */
 typedef enum cuvil_dtype {
   CUVIL_BOOL = 1,
   CUVIL_I8 = 2,
@@ -51,7 +52,17 @@ typedef enum cuvil_dtype {
   CUVIL_F16 = 10,
   CUVIL_BF16 = 11,
   CUVIL_F32 = 12,
-  CUVIL_F64 = 13
+  CUVIL_F64 = 13,
+  CUVIL_F8E4M3FN = 14,
+  CUVIL_F8E4M3FNUZ = 15,
+  CUVIL_F8E5M2 = 16,
+  CUVIL_F8E5M2FNUZ = 17,
+  CUVIL_F8E8M0 = 18,
+  CUVIL_F4E2M1 = 19,
+  CUVIL_I4 = 20,
+  CUVIL_U4 = 21,
+  CUVIL_I2 = 22,
+  CUVIL_U2 = 23
 } cuvil_dtype;
 
 typedef struct cuvil_frame cuvil_frame;

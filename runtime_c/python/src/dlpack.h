@@ -27,6 +27,17 @@ struct DLManagedTensor {
 };
 
 enum DLDevice { DL_CPU = 1, DL_CUDA_HOST = 3, DL_ROCM_HOST = 11 };
-enum DLCode { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum DLCode {
+  DL_INT = 0,
+  DL_UINT = 1,
+  DL_FLOAT = 2,
+  DL_BFLOAT = 4,
+  DL_BOOL = 6,
+  DL_FLOAT8_E4M3FN = 10,
+  DL_FLOAT8_E4M3FNUZ = 11,
+  DL_FLOAT8_E5M2 = 12,
+  DL_FLOAT8_E5M2FNUZ = 13,
+  DL_FLOAT8_E8M0FNU = 14
+};
 
 }  // namespace cuvil

@@ -7,18 +7,20 @@ namespace cuvil {
 namespace {
 
 /* Types made so far; never destroyed, since that would happen after Python's end. */
-py::dtype *known[CUVIL_F64 + 1];
+py::dtype *known[LAST_DTYPE + 1];
+
+/* numpy has no such type of its own. */
+bool is_foreign(uint8_t dtype) { return dtype == CUVIL_BF16 || dtype > CUVIL_F64; }
 
 py::dtype *make_dtype(uint8_t dtype) {
-  if (dtype == CUVIL_BF16) {
-    try {
-      return new py::dtype(py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16")));
-    } catch (py::error_already_set &error) {
-      if (!error.matches(PyExc_ImportError)) throw;
-      return new py::dtype("uint16");
-    }
+  const char *name = cuvil_dtype_name(dtype);
+  if (!is_foreign(dtype)) return new py::dtype(name);
+  try {
+    return new py::dtype(py::dtype::from_args(py::module_::import("ml_dtypes").attr(name)));
+  } catch (py::error_already_set &error) {
+    if (!error.matches(PyExc_ImportError) && !error.matches(PyExc_AttributeError)) throw;
+    return new py::dtype(cuvil_dtype_size(dtype) == 1 ? "uint8" : "uint16");
   }
-  return new py::dtype(cuvil_dtype_name(dtype));
 }
 
 /* By numpy's type number; int64 and uint64 have two numbers each. */
@@ -54,7 +56,10 @@ uint8_t element_type(const py::dtype &dtype) {
   char order = dtype.byteorder();
   if (order == '>') return 0;
   if (number >= 0 && number < 24) return types[static_cast<size_t>(number)];
-  return dtype.is(numpy_dtype(CUVIL_BF16)) ? CUVIL_BF16 : 0;
+  for (uint8_t code = CUVIL_BF16; code <= LAST_DTYPE; code++) {
+    if (is_foreign(code) && dtype.is(numpy_dtype(code))) return code;
+  }
+  return 0;
 }
 
 }  // namespace cuvil

@@ -10,7 +10,10 @@ namespace cuvil {
 
 namespace py = pybind11;
 
-/* numpy's dtype for an element type. bfloat16 is ml_dtypes', or uint16 where that is missing. */
+constexpr uint8_t LAST_DTYPE = CUVIL_U2;
+
+/* numpy's dtype for an element type. bfloat16 and the narrow types are those of ml_dtypes, or
+ * unsigned integers of their size where that is missing or does not know them. */
 py::dtype numpy_dtype(uint8_t dtype);
 
 /* The element type of an array's dtype, native byte order only; 0 when there is none. */

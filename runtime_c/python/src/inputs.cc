@@ -65,13 +65,29 @@ TensorType dlpack_type(uint8_t dtype) {
     case CUVIL_F32:
     case CUVIL_F64:
       return {DL_FLOAT, bits};
+    case CUVIL_F8E4M3FN:
+      return {DL_FLOAT8_E4M3FN, bits};
+    case CUVIL_F8E4M3FNUZ:
+      return {DL_FLOAT8_E4M3FNUZ, bits};
+    case CUVIL_F8E5M2:
+      return {DL_FLOAT8_E5M2, bits};
+    case CUVIL_F8E5M2FNUZ:
+      return {DL_FLOAT8_E5M2FNUZ, bits};
+    case CUVIL_F8E8M0:
+      return {DL_FLOAT8_E8M0FNU, bits};
+    case CUVIL_F4E2M1:
+    case CUVIL_I4:
+    case CUVIL_U4:
+    case CUVIL_I2:
+    case CUVIL_U2:
+      return {DL_INT, 0}; /* DLPack's are packed, so that none fits */
     default:
       return {DL_INT, bits};
   }
 }
 
 const char *dlpack_type_name(const DLTensor &tensor) {
-  for (uint8_t dtype = CUVIL_BOOL; dtype <= CUVIL_F64; dtype++) {
+  for (uint8_t dtype = CUVIL_BOOL; dtype <= LAST_DTYPE; dtype++) {
     TensorType type = dlpack_type(dtype);
     if (type.code == tensor.dtype.code && type.bits == tensor.dtype.bits) {
       return cuvil_dtype_name(dtype);

@@ -1,8 +1,8 @@
-"""Conversions between element types, and of f16 and bf16 between memory and f32.
+"""Conversions between element types, and between memory and registers.
 
 Values of f16 and bf16 are their 16 bits (i16) and become f32 to be computed with. Without a fact
 that says the target converts by itself everything is integer arithmetic, exact for denormals,
-infinities and NaN, rounding to nearest even.
+infinities and NaN, rounding to nearest even. Narrow types: see `narrow`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from llvmlite import ir
 from cuvil.codegen.llvm_util import F32, HALF, I1, I8, I16, bf16_to_f32, declare, mangled
 from cuvil.codegen.llvm_util import f32_to_bf16 as to_bf16_bits
 from cuvil.codegen.scalars.math_builder import MathBuilder, fact, like
+from cuvil.codegen.scalars.narrow import from_narrow, masked, to_narrow
 from cuvil.codegen.scalars.registry import emitter
 from cuvil.ir.dtypes import DType, dtype
 
@@ -21,15 +22,15 @@ _ALL = ("bool", "int", "uint", "float")
 
 
 def storage_type(kind: DType | str) -> ir.Type:
-    """The IR type of one element in memory: i8 for bool, i16 for f16 and bf16."""
+    """The IR type of one element in memory: i8 for bool and narrow types, i16 for f16 and bf16."""
     row = dtype(kind)
-    if row.kind == "bool":
-        return I8
-    return I16 if row.compute is not row else value_type(row)
+    if row.kind == "bool" or row.compute is not row:
+        return ir.IntType(row.bits)
+    return value_type(row)
 
 
 def value_type(kind: DType | str) -> ir.Type:
-    """The IR type arithmetic is done in: i1 for bool, float for f16 and bf16."""
+    """The IR type arithmetic is done in: i1 for bool, float for f16, bf16 and narrow floats."""
     row = dtype(kind)
     if row.kind == "bool":
         return I1
@@ -43,6 +44,8 @@ def load_convert(
 ) -> ir.Value:
     """A value as it lies in memory (scalar or vector) as one to compute with."""
     name = dtype(kind).name
+    if dtype(kind).is_narrow:
+        return from_narrow(b, value, dtype(kind))
     if name == "bool":
         return b.icmp_unsigned("!=", value, ir.Constant(value.type, None))
     if name == "bf16":
@@ -57,6 +60,8 @@ def store_convert(
 ) -> ir.Value:
     """A computed value (scalar or vector) as it lies in memory; floats round to nearest even."""
     name = dtype(kind).name
+    if dtype(kind).is_narrow:
+        return to_narrow(b, value, dtype(kind))
     if name == "bool":
         return b.zext(value, like(value, I8))
     if name == "bf16":
@@ -105,24 +110,39 @@ def _f32_builder(b: ir.IRBuilder, value: ir.Value, facts: object) -> MathBuilder
 
 @emitter("cast", kinds=_ALL)
 def _cast(m: MathBuilder, x: ir.Value, to: str) -> ir.Value:
-    """From the type computed in to `to`; f16 and bf16 come out as their bits."""
+    """From the type computed in to `to`; f16, bf16 and narrow types come out as their bits."""
     target = dtype(to)
-    computed = m.at(target.compute)
     if target.kind == "bool":
         return m.compare("ne", x, 0) if m.dtype.kind != "bool" else x
-    value = _convert(m, x, computed, narrowing=target.name == "f16")
-    return store_convert(m.b, value, target, m.facts)
+    return store_convert(m.b, _computed(m, x, target), target, m.facts)
+
+
+@emitter("cast_narrow", kinds=_ALL)
+def _cast_narrow(m: MathBuilder, x: ir.Value, to: str, saturate: int, round_mode: str) -> ir.Value:
+    """As `cast`, with the attributes of ONNX's Cast."""
+    target = dtype(to)
+    return to_narrow(m.b, _computed(m, x, target), target, saturate, round_mode)
 
 
 @emitter("bitcast", kinds=_ALL)
 def _bitcast(m: MathBuilder, x: ir.Value, of: str, to: str) -> ir.Value:
-    """The bits of x, which is an `of`, as a `to`; f16 and bf16 come out as their bits."""
+    """The bits of x, which is an `of` or its bits, as a `to`, stored types as their bits."""
     source, target = dtype(of), dtype(to)
-    stored = store_convert(m.b, x, source, m.facts)
+    bits = ir.IntType(source.bits)
+    stored = x if x.type == like(x, bits) else store_convert(m.b, x, source, m.facts)
     if target.kind == "bool":
-        bits = m.b.bitcast(stored, like(stored, ir.IntType(source.bits)))
-        return m.b.icmp_unsigned("!=", bits, ir.Constant(bits.type, None))
-    return m.b.bitcast(stored, like(stored, storage_type(target)))
+        raw = m.b.bitcast(stored, like(stored, bits))
+        return m.b.icmp_unsigned("!=", raw, ir.Constant(raw.type, None))
+    result = m.b.bitcast(stored, like(stored, storage_type(target)))
+    return masked(m.b, result, target) if target.value_bits < target.bits else result
+
+
+def _computed(m: MathBuilder, x: ir.Value, target: DType) -> ir.Value:
+    """`x` as `target.compute`; floats become narrow integers by way of i32."""
+    if m.is_float and target.is_narrow and target.is_integer:
+        wide = m.at(dtype("i32"))
+        return _convert(wide, _convert(m, x, wide, False), m.at(target.compute), False)
+    return _convert(m, x, m.at(target.compute), narrowing=target.name == "f16")
 
 
 def _convert(m: MathBuilder, x: ir.Value, target: MathBuilder, narrowing: bool) -> ir.Value:

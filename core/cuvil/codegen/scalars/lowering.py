@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 
 from cuvil.codegen.scalars.convert import load_convert, store_convert
-from cuvil.codegen.scalars.math_builder import MathBuilder, lanes_of
+from cuvil.codegen.scalars.math_builder import MathBuilder, lanes_of, like
 from cuvil.codegen.scalars.registry import find_emitter
 from cuvil.ir.dtypes import DType
 from cuvil.ir.dtypes import dtype as dtype_of
@@ -31,17 +31,21 @@ def emit(
     Operands are scalars or vectors of one lane count: i1 for bool, integers, float, double. f16
     and bf16 operands are their bits (i16), and so is the result where it is of that type; given
     as float instead (see `load_convert`), they stay float, and rounding is left to the store.
-    A cast to f16 or bf16 always gives bits. `facts` may have the attributes `fma`, `rounding`
-    (floor, ceil, rint, trunc) and `half` (f16 conversion), true where the target has
-    instructions for them; missing ones count as false. The code is branch-free (but for float
-    mod and fmod), never traps and calls nothing outside the module. Raises KeyError for an
-    unknown name or attribute, TypeError for operands the row does not take.
+    Operands of narrow types are their bits (i8). A cast to such a type always gives bits.
+    `facts` may have the attributes `fma`, `rounding` (floor, ceil, rint, trunc) and `half` (f16
+    conversion), true where the target has instructions for them; missing ones count as false.
+    The code is branch-free (but for float mod and fmod), never traps and calls nothing outside
+    the module. Raises KeyError for an unknown name or attribute, TypeError for operands the row
+    does not take.
     """
     row, kind = scalar(name), dtype_of(dtype)
     if len(args) != row.arity or not row.supports(kind):
         raise TypeError(f"scalar {name} does not take {len(args)} operand(s) of {kind}")
     m = MathBuilder(builder, kind.compute, lanes_of(args[-1]), facts)
-    stored = [kind.compute is not kind and _is_bits(value) for value in args]
+    stored = [kind.compute is not kind and _is_bits(value, kind) for value in args]
+    if row.moves and all(stored[row.conditional :]):
+        m = m.at(dtype_of(f"u{kind.bits}"))
+        return _emit(m, row, args, row.attributes(attrs))
     values = [
         load_convert(builder, value, kind, facts) if bits else value
         for value, bits in zip(args, stored, strict=True)
@@ -51,10 +55,8 @@ def emit(
     return store_convert(builder, result, kind, facts) if back else result
 
 
-def _is_bits(value: ir.Value) -> bool:
-    kind = value.type
-    element = kind.element if isinstance(kind, ir.VectorType) else kind
-    return bool(element == ir.IntType(16))
+def _is_bits(value: ir.Value, kind: DType) -> bool:
+    return bool(value.type == like(value, ir.IntType(kind.bits)))
 
 
 def _emit(m: MathBuilder, row: Scalar, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

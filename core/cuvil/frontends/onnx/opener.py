@@ -7,7 +7,6 @@ typed fields. Whatever is wrong with the file is a `ModelError` naming it.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,7 +40,10 @@ Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | on
 
 @dataclass(frozen=True, slots=True)
 class TensorData:
-    """A tensor's values: dense row-major little-endian bytes, exactly those of `shape`."""
+    """A tensor's values: dense row-major little-endian bytes, exactly those of `shape`.
+
+    An element of fewer than 8 bits, which the file packs, has a byte of its own.
+    """
 
     data: memoryview
     dtype: DType
@@ -100,18 +102,21 @@ class OpenedModel:
             data = self._raw(proto)
         elif storage == "external_data":
             entries = ((entry.key, entry.value) for entry in proto.external_data)
-            expected = math.prod(shape) * dtype.size
+            expected = tensor_data.packed_bytes(dtype, shape)
             location = Location.parse(entries, where)
             data = self._external.region(location, expected, where)
         else:
             data = tensor_data.typed_values(proto, storage, dtype, where)
+        if dtype.value_bits < 8:
+            data = tensor_data.unpacked(data, dtype, shape, where)
         tensor_data.check_values(data, dtype, shape, where)
         return TensorData(data, dtype, shape)
 
     def constant(self, proto: onnx.TensorProto, pool: Pool, node: str = "") -> Constant:
         """Adds the tensor to `pool`, by reference where it is large; errors as `tensor`."""
         values = self.tensor(proto, node)
-        if self._skeleton is None and proto.HasField("raw_data"):
+        packed = values.dtype.value_bits < 8
+        if self._skeleton is None and proto.HasField("raw_data") and not packed:
             # The caller's message holds these bytes: fetch them when needed, keep no copy.
             return pool.add_reader(lambda: self._raw(proto), values.dtype.name, values.shape)
         return pool.add_mapped(values.data, values.dtype.name, values.shape)

@@ -10,10 +10,20 @@ import onnx
 from cuvil.errors import ModelError, UnsupportedError
 from cuvil.ir import dtypes
 
-__all__ = ["check_values", "dtype_of", "shape_of", "storage_of", "typed_values"]
+__all__ = [
+    "check_values",
+    "dtype_of",
+    "packed_bytes",
+    "shape_of",
+    "storage_of",
+    "typed_values",
+    "unpacked",
+]
 
 MAX_RANK = 32  # numpy stops at 64, and views add dimensions
 _MAX_BYTES = (1 << 63) - 1
+
+_NARROW = tuple(row.name for row in dtypes.DTYPES if row.is_narrow)
 
 # Field that holds values when raw_data does not -> the types it serves (onnx.proto, TensorProto).
 _FIELDS = {
@@ -21,10 +31,11 @@ _FIELDS = {
     "double_data": ("f64",),
     "int64_data": ("i64",),
     "uint64_data": ("u32", "u64"),
-    "int32_data": ("i32", "i16", "i8", "u16", "u8", "bool", "f16", "bf16"),
+    "int32_data": ("i32", "i16", "i8", "u16", "u8", "bool", "f16", "bf16", *_NARROW),
 }
 _FIELD_OF = {name: field for field, names in _FIELDS.items() for name in names}
-_BITS = ("f16", "bf16")  # stored as the bit pattern in an int32
+# Stored as the bit pattern in an int32, several elements of less than a byte together.
+_BITS = {"f16": np.uint16, "bf16": np.uint16} | dict.fromkeys(_NARROW, np.uint8)
 
 
 def dtype_of(proto: onnx.TensorProto, where: str) -> dtypes.DType:
@@ -72,19 +83,43 @@ def storage_of(proto: onnx.TensorProto, where: str) -> str | None:
 def typed_values(
     proto: onnx.TensorProto, field: str | None, dtype: dtypes.DType, where: str
 ) -> memoryview:
-    """The row-major bytes of values kept in `field`: `float_data`, `int64_data` and so on."""
+    """The row-major bytes of values kept in `field`: `float_data`, `int64_data` and so on.
+
+    Elements of less than a byte are packed, as everywhere in the file.
+    """
     if field is None:
         return memoryview(b"")
     if field != _FIELD_OF[dtype.name]:
         raise ModelError(f"{where}: {dtype} values belong in {_FIELD_OF[dtype.name]}, not {field}")
     values = getattr(proto, field)
-    stored = np.dtype(np.uint16) if dtype.name in _BITS else dtype.numpy
+    stored = np.dtype(_BITS.get(dtype.name, dtype.numpy))
     wide = {"int32_data": np.int32, "uint64_data": np.uint64}.get(field, stored)
     array = np.fromiter(values, wide, count=len(values))
     narrow = array.astype(stored)
     if not np.array_equal(narrow.astype(wide), array, equal_nan=dtype.is_float):
         raise ModelError(f"{where}: a value in {field} does not fit {dtype}")
     return narrow.view(np.uint8).data
+
+
+def packed_bytes(dtype: dtypes.DType, shape: tuple[int, ...]) -> int:
+    """The bytes of a tensor in the file."""
+    return -(-math.prod(shape) * min(dtype.value_bits, dtype.bits) // 8)
+
+
+def unpacked(
+    data: memoryview | bytes, dtype: dtypes.DType, shape: tuple[int, ...], where: str
+) -> memoryview:
+    """One byte for each element of a type of fewer than 8 bits, of which the file packs several.
+
+    The first element of a byte lies in its low bits. ModelError for another number of bytes.
+    """
+    expected = packed_bytes(dtype, shape)
+    if len(data) != expected:
+        raise ModelError(f"{where}: {len(data)} bytes of data, {dtype}{list(shape)} has {expected}")
+    step = dtype.value_bits
+    shifts = np.arange(0, 8, step, dtype=np.uint8)
+    elements = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8(2**step - 1)
+    return elements.reshape(-1)[: math.prod(shape)].data
 
 
 def check_values(

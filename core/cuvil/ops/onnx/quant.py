@@ -47,8 +47,14 @@ def quantize_linear(
     to = to if zero is None else cx.type(zero).dtype.name
     if precision not in (0, 1):
         cx.fail(f"precision={precision}: only float32 is supported")
+    scale = _plain(cx, scale)
     operands = [x] + [spread(cx, v, x, axis, block_size) for v in (scale, zero) if v is not None]
-    return cx.b.quantize_linear(*operands, to=to)
+    return cx.b.quantize_linear(*operands, to=to, saturate=saturate)
+
+
+def _plain(cx: Cx, scale: Value) -> Value:
+    """A scale of a narrow type as float32."""
+    return cx.b.cast(scale, to="f32") if cx.type(scale).dtype.is_narrow else scale
 
 
 @onnx_op("DequantizeLinear", since=10)
@@ -63,6 +69,7 @@ def dequantize_linear(
     output_dtype: int = 0,
 ) -> Value:
     """(x - zero) * scale, in the type of the scale or `output_dtype`."""
+    scale = _plain(cx, scale)
     operands = [x] + [spread(cx, v, x, axis, block_size) for v in (scale, zero) if v is not None]
     value = cx.b.dequantize_linear(*operands)
     return cx.b.cast(value, to=cx.dtype(output_dtype)) if output_dtype else value

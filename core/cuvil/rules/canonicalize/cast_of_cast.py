@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuvil.ir.dtypes import DType
+from cuvil.ir.dtypes import DTYPES, DType
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
@@ -10,6 +10,9 @@ from cuvil.rewrite.values import dtype_of
 
 _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _EXPONENT = {"f16": 5, "bf16": 8, "f32": 8, "f64": 11}
+# Narrow floats: what a wider type needs to hold their values, denormals included.
+_DIGITS |= {row.name: 4 for row in DTYPES if row.is_narrow and row.is_float}
+_EXPONENT |= {row.name: 5 for row in DTYPES if row.is_narrow and row.is_float} | {"f8e8m0": 8}
 
 
 @rule(
@@ -43,13 +46,16 @@ def _holds(middle: DType, source: DType) -> bool:
         return True
     if middle.kind == "bool":
         return False
+    if middle.is_narrow and middle.is_float:
+        return False
     if source.is_float:
         return middle.is_float and (
             _DIGITS[middle.name] >= _DIGITS[source.name]
             and _EXPONENT[middle.name] >= _EXPONENT[source.name]
         )
     if middle.is_float:
-        return _DIGITS[middle.name] >= source.bits and middle.name != "f16"
+        digits = _DIGITS[middle.name]
+        return digits >= source.value_bits and (middle.name != "f16" or source.is_narrow)
     if source.kind == middle.kind:
-        return middle.bits >= source.bits
-    return source.kind == "uint" and middle.bits > source.bits
+        return middle.value_bits >= source.value_bits
+    return source.kind == "uint" and middle.value_bits > source.value_bits
