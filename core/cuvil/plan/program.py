@@ -222,6 +222,8 @@ class _Planner:
         reads: list[Ref] = []
         values = self._reads(group)
         over = overwritten(group, values, self.layouts, self.memory, self.done)
+        if over is not None and self.transfers.leaves(self.memory.places[over]):
+            over = None
         kernel = self._kernel(group, over)
         site = f"{kernel.name}\t{_origin(group)}"
         values += [values[i] for i in kernel.twins]

@@ -91,6 +91,11 @@ class Transfers:
                 self._wait(flight)
                 return
 
+    def leaves(self, ref: Ref) -> bool:
+        """Whether a transfer may still read `ref`, so that nothing is to be written there."""
+        base = base_of(ref)
+        return any(not f.arrives and base_of(f.ref) == base for f in self._flights)
+
     def settle_all(self) -> None:
         """Waits for all transfers."""
         while self._flights:
