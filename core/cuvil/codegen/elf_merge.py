@@ -76,9 +76,8 @@ class _Merger:
         if UNDEFINED < symbol.section < RESERVED:
             symbol.section = places.get(symbol.section, UNDEFINED)
         if symbol.binding == LOCAL:
-            if symbol.name or symbol.section:
-                if symbol.type != TYPE_FILE:
-                    self.symbols.append(symbol)
+            if (symbol.name or symbol.section) and symbol.type != TYPE_FILE:
+                self.symbols.append(symbol)
             return symbol
         known = self.globals.get(symbol.name)
         if known is None:

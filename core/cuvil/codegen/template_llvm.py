@@ -252,7 +252,7 @@ class _Vector:
         buffer = _kernel_buffers(self.epilogue.template).index(op.buffer)
         offset = self.values[op.offset]
         step = column_step(op.offset, self.column)
-        load = {0: self.scope.load_broadcast, 1: self.scope.load}.get(step)
+        load = {0: self.scope.load_broadcast, 1: self.scope.load}.get(-1 if step is None else step)
         if load is None:
             raise ValueError("an epilogue reads its operands along columns or once per row")
         value = load(buffer, kind.data, offset)

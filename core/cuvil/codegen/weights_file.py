@@ -1,4 +1,4 @@
-"""The file of weights beside an artefact: `cuvil_weights_header`, then the data, 64-byte aligned."""
+"""The file of weights beside an artefact: `cuvil_weights_header`, then data, 64-byte aligned."""
 
 from __future__ import annotations
 

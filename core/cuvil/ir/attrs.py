@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -55,7 +55,7 @@ def _dims(value: tuple[Dim, ...]) -> Attribute:
     return DimsAttr.new(tuple(value))
 
 
-_TO_IR = {
+_TO_IR: dict[str, Callable[[Any], Attribute]] = {
     "int": lambda v: IntegerAttr(int(v), i64),
     "float": lambda v: FloatAttr(float(v), f64),
     "bool": lambda v: BoolAttr.from_bool(bool(v)),
@@ -68,7 +68,7 @@ _TO_IR = {
     "dims": _dims,
     "dim": lambda v: _dims((v,)),
 }
-_FROM_IR = {
+_FROM_IR: dict[str, Callable[[Any], Any]] = {
     "int": lambda a: a.value.data,
     "float": lambda a: a.value.data,
     "bool": lambda a: bool(a.value.data),

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import NameLoc, StringAttr, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from cuvil.ir.attrs import read_attrs, write_attrs
@@ -22,7 +22,7 @@ from cuvil.ir.types import TensorType
 INLINE_LIMIT = 16  # constants of at most so many elements stand in the IR itself
 
 
-def location(name: str) -> Attribute:
+def location(name: str) -> LocationAttr:
     """The source location that names an ONNX node or a line of the user's."""
     return NameLoc(StringAttr(name), UnknownLoc())
 

@@ -174,6 +174,12 @@ def ceil_div(a: Dim, b: Dim) -> Dim:
     return (a + b - 1) // b
 
 
+def literal(dim: Dim) -> int:
+    """The number that a dimension is; AssertionError where it is symbolic."""
+    assert not isinstance(dim, SymDim), f"{dim} is not known"
+    return int(dim)
+
+
 def product(dims: Iterable[Dim]) -> Dim:
     """Product of dimensions; 1 for none (the element count of a shape)."""
     result: Dim = 1

@@ -60,7 +60,7 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class IndexOp(IRDLOperation):
-    """Index arithmetic: add sub mul div mod (of non-negative numbers), min max, lt le eq (-> bool)."""
+    """Indices: add sub mul, div mod (of non-negative numbers), min max, lt le eq (-> bool)."""
 
     name = "nest.index"
     fn = prop_def(StringAttr)

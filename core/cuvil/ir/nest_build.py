@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -184,7 +184,8 @@ class NestBuilder:
     def loop(
         self, lo: Index, hi: Index, carried: Sequence[SSAValue] = (), kind: str = "", step: int = 1
     ) -> Iterator[Loop]:
-        """`with b.loop(0, n, [acc], kind="reduce") as l: l.yield_(f(l.iv, *l.args))`; results after."""
+        """`with b.loop(0, n, [acc], kind="reduce") as l: l.yield_(f(l.iv, *l.args))`; its results
+        are there after it."""
         block = Block(arg_types=[INDEX, *(v.type for v in carried)])
         lo_value, hi_value = self.value(lo), self.value(hi)
         handle = Loop(block, len(carried))
@@ -277,7 +278,7 @@ def _param(value: Any) -> Attribute:
     return IntegerAttr(value, i64) if isinstance(value, int) else FloatAttr(value, f64)
 
 
-_FOLD = {
+_FOLD: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,

@@ -76,7 +76,7 @@ class Primitive:
 
 def of(op: Operation) -> Primitive:
     """The record behind an operation of the `cuvil` dialect."""
-    return op.record  # type: ignore[attr-defined,no-any-return]
+    return op.record  # type: ignore[attr-defined]
 
 
 def attrs_of(op: Operation) -> Attrs:
@@ -126,8 +126,8 @@ def _define(record: Primitive) -> type[Operation]:
         define = prop_def if attr.required else opt_prop_def
         namespace[f"attr_{name}"] = define(AnyAttr(), prop_name=name)
     title = "".join(part.title() for part in record.name.split("_"))
-    cls = irdl_op_definition(type(f"{title}Op", (IRDLOperation,), namespace))
-    cls.record = record  # type: ignore[attr-defined]
+    cls: type[Any] = irdl_op_definition(type(f"{title}Op", (IRDLOperation,), namespace))
+    cls.record = record
     _BY_NAME[record.name] = cls
     return cls
 

@@ -21,7 +21,9 @@ _CLOSE = {MLIRTokenKind.R_PAREN, MLIRTokenKind.R_SQUARE}
 def _parse_dim_tokens(parser: AttrParser) -> tuple[Dim, ...]:
     """Reads `[d0, d1, ...]`: each d is the text between commas at bracket depth one."""
     parser.parse_punctuation("[")
-    depth, parts, words = 1, [], []
+    depth = 1
+    parts: list[Dim] = []
+    words: list[str] = []
     while True:
         token = parser._consume_token()
         depth += (token.kind in _OPEN) - (token.kind in _CLOSE)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuvil.ir import nest
-from cuvil.ir.dims import Dim, ceil_div, product
+from cuvil.ir.dims import Dim, ceil_div, literal, product
 from cuvil.ir.names import Block
 from cuvil.ir.nest_build import INDEX, Index, NestBuilder, kernel_op
-from cuvil.ir.pool import Constant, Pool
+from cuvil.ir.pool import Attribute, Constant, Pool
 from cuvil.ir.types import BufferType
 
 
@@ -65,17 +65,19 @@ class Packing:
 
     def apply(self, array: np.ndarray) -> np.ndarray:
         """The packed form of an array (dims must be literal)."""
-        view = array.reshape(self.dims).transpose(self.perm)
-        matrix = view.reshape((*view.shape[: self.batch], self.k_extent, self.n_extent))
+        view = array.reshape([literal(d) for d in self.dims]).transpose(self.perm)
+        k, n = literal(self.k_extent), literal(self.n_extent)
+        matrix = view.reshape((*view.shape[: self.batch], k, n))
         return pack_panels(matrix, self.panel)
 
     def constant(self, source: Constant, pool: Pool) -> Constant:
         """The packed form as a recipe of the pool: made when the weights are written."""
-        shape = (self.size,)
-        attrs = {"dims": self.dims, "perm": self.perm, "batch": self.batch, "k": self.k}
+        shape = (literal(self.size),)
+        dims = tuple(literal(d) for d in self.dims)
+        attrs: dict[str, Attribute] = {"dims": dims, "perm": self.perm, "batch": self.batch}
         return pool.add_recipe(
             "pack_panels",
-            {**attrs, "panel": self.panel},
+            {**attrs, "k": self.k, "panel": self.panel},
             [source],
             self.dtype,
             shape,

@@ -71,7 +71,7 @@ class _Finder:
 
     def _written_in_place(self, value: Value) -> bool:
         """Whether a kernel of this block stores the value and can do so by strides."""
-        group = self.roots.get(value.owner)  # type: ignore[call-overload]
+        group = self.roots.get(value.owner)  # type: ignore[arg-type]
         if group is None or value in self.layouts.inside or len(group.root.results) != 1:
             return False
         if group.away or group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:

@@ -25,7 +25,7 @@ def inline_constant(value: Value, pool: Pool) -> float | int | bool | None:
         return None
     if tensor_type(value).size != 1:
         return None
-    return constant_array(owner, pool).reshape(()).item()  # type: ignore[no-any-return]
+    return constant_array(owner, pool).reshape(()).item()
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Puller:
         """Where in its buffer the element of a stored value at an index (as walked) lies."""
         if self.layouts.is_dense(value):
             return self.b.flatten(index, self.type_of(value).dims)
-        strides = self.layouts.strides(value)
+        strides: Sequence[Dim] = self.layouts.strides(value)
         if self.axes:
             strides = self.axes.strides_of(tensor_type(value), strides)
         offset: Index = 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import NameLoc
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from cuvil.ir.build import Builder, constant_array
@@ -35,7 +35,7 @@ class Rewriter(Builder):
         self.root = root
         assert root.parent is not None
         self.point = InsertPoint(root.parent, root)
-        self.loc: Attribute | None = root.location
+        self.loc = root.location
         self.made = []
 
     def insert(self, op: Operation) -> Operation:

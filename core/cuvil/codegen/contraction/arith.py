@@ -5,6 +5,7 @@ The same formula gives a number in Python (to plan and to test) and code in a ke
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -19,7 +20,7 @@ class Slot:
 
 
 Size = int | Slot
-Index = int | ir.Value
+Index: TypeAlias = int | ir.Value
 """An int where known, else an i64 value."""
 
 
@@ -30,7 +31,8 @@ class Arith:
     """
 
     def __init__(self, b: ir.IRBuilder | None, dims: ir.Value | Sequence[int]) -> None:
-        self.b, self.dims = b, dims
+        self.b: ir.IRBuilder = b  # None where all sizes are numbers
+        self.dims = dims
 
     def size(self, size: Size) -> Index:
         """The value of a size: an int, or dims[slot]."""

@@ -165,6 +165,7 @@ def sums_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
 def pack_pitch(schedule: Schedule) -> int:
     """Elements from one packed row of A to the next: never a multiple of 4096 bytes."""
     extent = schedule.k_block or schedule.k[0].extent
+    assert isinstance(extent, int)
     return -(-extent // _PAD) * _PAD + _PAD
 
 
@@ -263,6 +264,5 @@ def _pack(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...], rows: 
 
 
 def _static_product(extents: list[Size]) -> int | None:
-    if all(isinstance(extent, int) for extent in extents):
-        return prod(extents)
-    return None
+    known = [extent for extent in extents if isinstance(extent, int)]
+    return prod(known) if len(known) == len(extents) else None

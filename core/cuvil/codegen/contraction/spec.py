@@ -70,7 +70,7 @@ def merge_k(dims: tuple[KDim, ...]) -> tuple[KDim, ...]:
             continue
         last = merged[-1] if merged else None
         if last and _continues(last.extent, last.a_stride, dim.extent, dim.a_stride):
-            merged[-1] = KDim(last.extent * dim.extent, dim.a_stride)
+            merged[-1] = KDim(_times(last.extent, dim.extent), dim.a_stride)
         else:
             merged.append(dim)
     return tuple(merged) or (KDim(1, 1),)
@@ -92,12 +92,18 @@ def merge_rows(dims: tuple[RowDim, ...]) -> tuple[RowDim, ...]:
             and _continues(last.extent, last.a_stride, dim.extent, dim.a_stride)
             and _continues(last.extent, last.c_stride, dim.extent, dim.c_stride)
         ):
-            merged[-1] = RowDim(last.extent * dim.extent, dim.a_stride, dim.c_stride)
+            merged[-1] = RowDim(_times(last.extent, dim.extent), dim.a_stride, dim.c_stride)
         else:
             merged.append(dim)
     return tuple(merged) or (RowDim(1, 0, 0),)
 
 
 def _continues(count: Size, outer: Size, extent: Size, inner: Size) -> bool:
-    known = all(isinstance(size, int) for size in (count, outer, extent, inner))
-    return known and outer == extent * inner
+    if not all(isinstance(size, int) for size in (count, outer, extent, inner)):
+        return False
+    return outer == _times(extent, inner)
+
+
+def _times(x: Size, y: Size) -> int:
+    assert isinstance(x, int) and isinstance(y, int)
+    return x * y

@@ -28,7 +28,8 @@ class TileGrid:
 
     def following(self, indices: list[Index]) -> list[ir.Value]:
         """The indices of the next tile."""
-        at, result, carry = self.at, [], 1
+        at, result = self.at, list[ir.Value]()
+        carry: Index = 1
         for index, count in zip(reversed(indices[1:]), reversed(self.counts[1:]), strict=True):
             stepped = at.add(index, carry)
             inside = at.less(stepped, count)

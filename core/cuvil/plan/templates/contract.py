@@ -73,7 +73,7 @@ def _match_letters(
 ) -> Match | None:
     """a: the operand whose letters make rows; b: the one that owns the last letter."""
     of_a, of_b = specs[a], specs[b]
-    extent = {}
+    extent: dict[str, Dim] = {}
     for spec, value in zip(specs, op.operands, strict=True):
         extent.update(zip(spec, tensor_type(value).dims, strict=True))
     a_stride = dict(zip(of_a, layouts.strides(op.operands[a]), strict=True))
@@ -169,7 +169,7 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     positions = {group[0]: i for i, group in enumerate(groups)}
     steps = axes.strides_of(tensor_type(result), draft.layouts.strides(result))
     c_stride = {axis: steps[i] for axis, i in positions.items()}
-    walked = [positions.get(d.axis) for d in (*m.batch, *rows)]
+    walked = [positions.get(axis) for axis in (*(x.axis for x in m.batch), *(r.axis for r in rows))]
     block = epilogue(draft, walked, len(groups), axes)
     spec = {
         "batch": _flat(

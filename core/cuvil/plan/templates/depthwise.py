@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuvil.ir import nest
-from cuvil.ir.dims import Dim, product
+from cuvil.ir.dims import Dim, literal, product
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op, template_op
 from cuvil.ir.pool import Constant, Pool
@@ -38,7 +38,7 @@ class ChannelsInside:
             {},
             [source],
             self.dtype,
-            (self.size,),
+            (literal(self.size),),
             lambda arrays: np.ascontiguousarray(
                 arrays[0].reshape(self.channels, self.taps).T
             ).reshape(-1),

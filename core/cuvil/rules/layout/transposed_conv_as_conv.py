@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuvil.ir.dims import literal
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
@@ -40,12 +41,12 @@ def transposed_conv_as_conv(b: Rewriter, op: Operation) -> Value | None:
     n = rank_of(x) - 2
     extra = tuple(a.output_padding or (0,) * n)
     taps = dims_of(w)[2:]
-    literal = all(isinstance(d, int) for d in (*taps, *a.pads))
-    if a.layout != "channels_last" or a.groups != 1 or len(op.operands) != 2 or not literal:
+    static = all(isinstance(d, int) for d in (*taps, *a.pads))
+    if a.layout != "channels_last" or a.groups != 1 or len(op.operands) != 2 or not static:
         return None
     if taps == tuple(a.strides) and not any(a.pads) and not any(extra) and n == 2:
         return None  # see `transposed_conv_as_product`
-    reach = [d * (int(k) - 1) for d, k in zip(a.dilations, taps, strict=True)]
+    reach = [d * (literal(k) - 1) for d, k in zip(a.dilations, taps, strict=True)]
     low = [r - p for r, p in zip(reach, a.pads[:n], strict=True)]
     high = [r - p + e for r, p, e in zip(reach, a.pads[n:], extra, strict=True)]
     spread = _between(b, x, a.strides)
