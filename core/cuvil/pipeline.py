@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from cuvil.codegen.kernel_table import CORE_ROWS, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError
+from cuvil.fusions import apply_user_fusions
 from cuvil.ir.graph import Graph
 from cuvil.options import EXTERNAL_FROM, Options
 from cuvil.plan.plan import Plan, make_plan
@@ -102,6 +104,7 @@ def compile_graph(
     progress("plan")
     rows = usable((*backend.kernels, *CORE_ROWS), [v.facts for v in chosen])
     templates = Templates(templates_of(rows))
+    apply_user_fusions(graph, templates)
     name = identifier(options.name or graph.name)
     plan = make_plan(graph, name, targets.assignment(), templates)
     if verifying():
@@ -190,4 +193,6 @@ def _bitcode(backend: Backend, target: Target) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def workers() -> Workers:
     """The process's code generation workers: one per cpu that it may use, at most eight."""
-    return Workers(min(8, len(os.sched_getaffinity(0))))
+    pool = Workers(min(8, len(os.sched_getaffinity(0))))
+    atexit.register(pool.close)
+    return pool
