@@ -12,11 +12,12 @@ from cuvil.codegen.api_llvm import emit_api, renamed
 from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
-from cuvil.codegen.host_llvm import emit_main, emit_prepare
+from cuvil.codegen.host_llvm import emit_main
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, row_for
 from cuvil.codegen.llvm_util import KERNEL_TYPE
 from cuvil.codegen.loops_llvm import module_text
 from cuvil.codegen.nest_llvm import emit_kernel
+from cuvil.codegen.prepare_llvm import emit_prepare
 from cuvil.codegen.slots import SlotTable
 from cuvil.codegen.template_llvm import Tasks, emit_template
 from cuvil.codegen.unit import Unit
@@ -81,14 +82,14 @@ def build_code(
     described: list[tuple[VariantTarget, int]] = []
     glue = ir.Module()
     mains = []
+    for port in (*plan.inputs, *plan.outputs):
+        for dim in port.type.dims:
+            slots.encode(dim)
     for target in variants:
         launchable = _emit_kernels(plan, target, slots, code, opt, table)
         main = _emit_variant_main(glue, plan, target, slots, launchable, code)
         mains.append(main)
         described.append((target, max((x.scratch for x in launchable.values()), default=0)))
-    for port in (*plan.inputs, *plan.outputs):
-        for dim in port.type.dims:
-            slots.encode(dim)
     slots.encode(plan.arena_bytes)
     for device in plan.devices:
         slots.encode(device.arena_bytes)
@@ -96,7 +97,7 @@ def build_code(
         Variant(t.name, t.required, main, scratch)
         for (t, scratch), main in zip(described, mains, strict=True)
     ]
-    prepare = emit_prepare(glue, plan.program, slots, f"{plan.name}.prepare")
+    prepare = emit_prepare(glue, plan, slots, f"{plan.name}.prepare")
     prepare.linkage = "internal"
     code.build_id = build_id_of(_contents(plan, code, producer))
     description = _describe(plan, code.build_id, producer, weights_file, feature_names)

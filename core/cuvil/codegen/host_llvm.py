@@ -1,4 +1,4 @@
-"""`host` programs to LLVM IR: the model's main function, and the one that prepares its dims."""
+"""`host` programs to LLVM IR: the model's main function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from llvmlite import ir
 from cuvil.codegen import abi
 from cuvil.codegen.device_llvm import DeviceBuffer, DeviceCalls
 from cuvil.codegen.dims_llvm import compute, dim_value, slot_address
+from cuvil.codegen.growing_llvm import GrowingBuffers
 from cuvil.codegen.llvm_util import I8, I32, I64, KERNEL_TYPE, PTR, callee, declare, i64
+from cuvil.codegen.prepare_llvm import is_prepared, relation, sides_of
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import host
-from cuvil.ir.dims import symbols
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.types import DimsAttr
 from cuvil.plan.plan import DevicePlan
@@ -38,6 +39,7 @@ class ProgramEmitter:
     parts: dict[int, ir.Value] = field(default_factory=dict)
     table: ir.Value | None = None
     devices: DeviceCalls | None = None
+    growing: GrowingBuffers | None = None
 
     @property
     def frame(self) -> ir.Value:
@@ -62,6 +64,13 @@ class ProgramEmitter:
         bad = self.b.icmp_unsigned("!=", status, ir.Constant(I32, 0))
         with self.b.if_then(bad, likely=False):
             self.b.ret(status)
+
+    def refuse_unless(self, good: ir.Value, site: int) -> None:
+        """Leaves main with a mismatch of shapes at a site."""
+        with self.b.if_then(self.b.not_(good), likely=False):
+            place = abi.field_address(self.b, self.frame, abi.FRAME, abi.FRAME_SITE)
+            self.b.store(ir.Constant(I32, site), place)
+            self.b.ret(ir.Constant(I32, SHAPE_MISMATCH))
 
     def bind(self, name: str, value: ir.Value) -> None:
         """Writes a symbol's slot and everything computed from it."""
@@ -199,10 +208,9 @@ def _for(e: ProgramEmitter, op: Operation) -> None:
 def _bind(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.BindOp)
     value = e.b.load(e.values[op.source], typ=I64)
-    low = e.b.icmp_signed("<", value, i64(op.least.value.data))
-    high = e.b.icmp_signed(">", value, i64(op.greatest.value.data))
-    with e.b.if_then(e.b.or_(low, high), likely=False):
-        e.b.ret(ir.Constant(I32, SHAPE_MISMATCH))
+    low = e.b.icmp_signed(">=", value, i64(op.least.value.data))
+    high = e.b.icmp_signed("<=", value, i64(op.greatest.value.data))
+    e.refuse_unless(e.b.and_(low, high), op.site.value.data)
     e.bind(op.symbol.data, value)
 
 
@@ -210,21 +218,25 @@ def _check(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.CheckOp)
     if is_prepared(op, e.slots):
         return
-    good = _relation(e.b, op, e.dim(_dims_of(op, "left")), e.dim(_dims_of(op, "right")))
-    with e.b.if_then(e.b.not_(good), likely=False):
-        site = ir.Constant(I32, op.site.value.data)
-        e.b.store(site, abi.field_address(e.b, e.frame, abi.FRAME, abi.FRAME_SITE))
-        e.b.ret(ir.Constant(I32, SHAPE_MISMATCH))
+    left, right = (e.dim(side) for side in sides_of(op))
+    e.refuse_unless(relation(e.b, op, left, right), op.site.value.data)
 
 
-def _relation(b: ir.IRBuilder, op: host.CheckOp, left: ir.Value, right: ir.Value) -> ir.Value:
-    return b.icmp_signed("==" if op.relation.data == "eq" else ">=", left, right)
+def _growing(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.GrowingOp) and e.growing is not None
+    e.values[op.result] = e.growing.address(e.b, op.number.value.data)
 
 
-def is_prepared(op: host.CheckOp, slots: SlotTable) -> bool:
-    """Whether a check is made once per shape: it is of input symbols, in no region."""
-    names = {n for key in ("left", "right") for n in symbols(_dims_of(op, key))}  # type: ignore[arg-type]
-    return isinstance(op.parent_op(), host.ProgramOp) and names <= set(slots.inputs)
+def _grow(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.GrowOp) and e.growing is not None
+    size, keep = e.dim(_dims_of(op, "bytes")), bool(op.keep.value.data)
+    e.check(e.growing.grow(e.b, op.number.value.data, size, keep))
+
+
+def _give(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.GiveOp)
+    place = e.b.gep(e.part(abi.FRAME_IO), [i64(op.index.value.data)], source_etype=PTR)
+    e.b.store(e.values[op.source], place)
 
 
 _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
@@ -240,6 +252,9 @@ _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.for": _for,
     "host.bind": _bind,
     "host.check": _check,
+    "host.growing": _growing,
+    "host.grow": _grow,
+    "host.give": _give,
     "host.return": lambda e, op: None,
 }
 
@@ -267,6 +282,9 @@ def emit_main(
     launches = [op for op in program.body.walk() if isinstance(op, host.LaunchOp)]
     width = max((len(op.buffers) for op in launches), default=0)
     e.table = e.b.alloca(PTR, max(width, 1))
+    numbers = [o.number.value.data for o in program.body.walk() if isinstance(o, host.GrowOp)]
+    if numbers:
+        e.growing = GrowingBuffers(e.b, e.frame, max(numbers) + 1)
     for number in (abi.FRAME_ARENA, abi.FRAME_WEIGHTS, abi.FRAME_IO, abi.FRAME_DIMS):
         e.parts[number] = abi.field(e.b, e.frame, abi.FRAME, number)
     if devices:
@@ -329,22 +347,3 @@ def _emit_launch(module: ir.Module) -> ir.Function:
 
 def _method(b: ir.IRBuilder, api: ir.Value, number: int, kind: ir.FunctionType) -> ir.Value:
     return callee(b, abi.field(b, api, abi.API, number), kind)
-
-
-def emit_prepare(
-    module: ir.Module, program: host.ProgramOp, slots: SlotTable, name: str
-) -> ir.Function:
-    """Adds `int32 name(int64_t *dims)`: computes all derived slots, then gives 0, or 1 + the site
-    of a check that fails. Call it when no more slots will be asked for."""
-    function = ir.Function(module, abi.PREPARE, name)
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    dims = function.args[0]
-    for slot, expr in slots.derived():
-        b.store(compute(b, dims, slots, expr), slot_address(b, dims, slot))
-    for op in program.body.block.ops:
-        if isinstance(op, host.CheckOp) and is_prepared(op, slots):
-            sides = [dim_value(b, dims, slots, _dims_of(op, k)) for k in ("left", "right")]  # type: ignore[arg-type]
-            with b.if_then(b.not_(_relation(b, op, *sides)), likely=False):
-                b.ret(ir.Constant(I32, op.site.value.data + 1))
-    b.ret(ir.Constant(I32, 0))
-    return function

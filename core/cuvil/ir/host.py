@@ -11,7 +11,7 @@ are evaluated where they are used.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -155,9 +155,10 @@ class ForOp(IRDLOperation):
 class BindOp(IRDLOperation):
     """Binds a symbol to the i64 element of a buffer: an extent that the run has found.
 
-    Outside [least, greatest] the run fails with CUVIL_SHAPE_MISMATCH."""
+    Outside [least, greatest] the run fails with CUVIL_SHAPE_MISMATCH at the site."""
 
     name = "host.bind"
+    site = prop_def(IntegerAttr)
     symbol = prop_def(StringAttr)
     least = prop_def(IntegerAttr)
     greatest = prop_def(IntegerAttr)
@@ -178,6 +179,35 @@ class CheckOp(IRDLOperation):
 
 
 @irdl_op_definition
+class GrowingOp(IRDLOperation):
+    """A buffer without upper bound, where `host.grow` has last put it."""
+
+    name = "host.growing"
+    number = prop_def(IntegerAttr)
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
+class GrowOp(IRDLOperation):
+    """Makes growing buffer `number` at least `bytes` long, by the runtime's allocate. keep: with
+    what it holds; else that is lost. The run fails with CUVIL_OUT_OF_MEMORY."""
+
+    name = "host.grow"
+    number = prop_def(IntegerAttr)
+    bytes = prop_def(DimsAttr)
+    keep = prop_def(BoolAttr)
+
+
+@irdl_op_definition
+class GiveOp(IRDLOperation):
+    """The growing buffer becomes the data of an output without upper bound."""
+
+    name = "host.give"
+    index = prop_def(IntegerAttr)
+    source = operand_def(BufferType)
+
+
+@irdl_op_definition
 class HostReturnOp(IRDLOperation):
     """Ends the program or a region."""
 
@@ -187,6 +217,6 @@ class HostReturnOp(IRDLOperation):
 
 OPS = [
     ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, SignalOp, WaitOp, IfOp,
-    ForOp, BindOp, CheckOp, HostReturnOp,
+    ForOp, BindOp, CheckOp, GrowingOp, GrowOp, GiveOp, HostReturnOp,
 ]  # fmt: skip
 HOST = Dialect("host", list(OPS), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from cuvil.ir import host
@@ -98,6 +98,34 @@ def check(left: Dim, right: Dim, equal: bool, site: int) -> Operation:
         "site": IntegerAttr(site, i64),
     }
     return host.CheckOp.create(properties=properties)
+
+
+def bind(symbol: str, source: SSAValue, least: int, greatest: int, site: int) -> Operation:
+    properties = {
+        "symbol": StringAttr(symbol),
+        "least": IntegerAttr(least, i64),
+        "greatest": IntegerAttr(greatest, i64),
+        "site": IntegerAttr(site, i64),
+    }
+    return host.BindOp.create(operands=[source], properties=properties)
+
+
+def growing(number: int) -> Operation:
+    properties = {"number": IntegerAttr(number, i64)}
+    return host.GrowingOp.create(result_types=[BYTES], properties=properties)
+
+
+def grow(number: int, size: Dim, keep: bool) -> Operation:
+    properties = {
+        "number": IntegerAttr(number, i64),
+        "bytes": DimsAttr.new((size,)),
+        "keep": BoolAttr.from_bool(keep),
+    }
+    return host.GrowOp.create(properties=properties)
+
+
+def give(index: int, source: SSAValue) -> Operation:
+    return host.GiveOp.create(operands=[source], properties={"index": IntegerAttr(index, i64)})
 
 
 def program(name: str, arena_bytes: Dim, body: Block) -> host.ProgramOp:

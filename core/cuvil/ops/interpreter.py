@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuvil.errors import RuntimeFailure
+from cuvil.errors import RuntimeFailure, ShapeMismatchError
 from cuvil.ir.attrs import Attrs, read_attrs
 from cuvil.ir.build import constant_array, location_name
 from cuvil.ir.dims import evaluate
@@ -109,7 +109,7 @@ def _known_type(kind: TensorType, env: Env) -> tuple[tuple[int, ...], Any]:
 class _State:
     """Values and symbols known so far."""
 
-    def __init__(self, pool: Pool, env: Env, values: dict[Value, Array]) -> None:
+    def __init__(self, pool: Pool, env: dict[str, int], values: dict[Value, Array]) -> None:
         self.pool = pool
         self.env = env
         self.values = values
@@ -125,14 +125,27 @@ class _State:
             results = self.region(chosen.block, (), self.env)
         elif op.name == "cuvil.loop":
             results = self.loop(op, operands)
+        elif op.name == "cuvil.bind":
+            results = self.bind(op, operands[0])
         else:
             results = evaluate_op(op, operands, self.env, self.pool)
         self.values.update(zip(op.results, results, strict=True))
         return results
 
+    def bind(self, op: Operation, operand: Array) -> tuple[Array, ...]:
+        attrs, value = read_attrs(of(op).attrs, op.properties), int(operand.reshape(()))
+        most = value if attrs.most is None else evaluate(attrs.most, self.env)
+        if not attrs.least <= value <= most:
+            raise ShapeMismatchError(
+                f"{_named(op)}: the extent {attrs.symbol} is {value}, outside of "
+                f"{attrs.least} to {most}"
+            )
+        self.env[attrs.symbol] = value
+        return ()
+
     def region(self, block: Block, args: Sequence[Array], env: Env) -> tuple[Array, ...]:
         """What a region yields; it sees this state's values."""
-        inner = _State(self.pool, env, self.values)
+        inner = _State(self.pool, dict(env), self.values)
         inner.values.update(zip(block.args, args, strict=True))
         for op in block.ops:
             if op.name == "cuvil.yield":

@@ -96,6 +96,11 @@ def has_record(op: Operation) -> bool:
     return hasattr(op, "record")
 
 
+def _reads_stored(op: Operation) -> bool:
+    """Whether an op of the host program reads its operands in memory."""
+    return of(op).regions or of(op).name == "bind"
+
+
 def is_pointwise(op: Operation) -> bool:
     return has_record(op) and "pointwise" in of(op).tags
 
@@ -169,7 +174,7 @@ class _Partition:
         if self.is_away(op) or any(self.group[c].away for c in consumers if c in self.group):
             return None
         local = all(has_record(c) and c.parent is self.block for c in consumers)
-        if not consumers or not local or any(of(c).regions for c in consumers):
+        if not consumers or not local or any(_reads_stored(c) for c in consumers):
             return None
         homes = {id(self.group[c]): self.group[c] for c in consumers}
         if len(homes) != 1:

@@ -7,6 +7,7 @@ further.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,7 @@ def run_plan(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, Array]:
     arrays = {name: np.ascontiguousarray(value) for name, value in feeds.items()}
     types = {port.name: port.type for port in plan.inputs}
     run = _Run(plan, bind_symbols(types, feeds), weights_of(plan))
-    outputs = [_garbage(run.dim(port.type.size) * port.type.dtype.size) for port in plan.outputs]
+    outputs = [_room(run, port.type) for port in plan.outputs]
     inputs = [_bytes(arrays[port.name]) for port in plan.inputs]
     for data in inputs:
         data.flags.writeable = False
@@ -47,8 +48,15 @@ def run_plan(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, Array]:
     run.block(plan.program.body.block)
     return {
         port.name: _tensor(data, port.type, run.env)
-        for port, data in zip(plan.outputs, outputs, strict=True)
+        for port, data in zip(plan.outputs, run.arguments[len(inputs) :], strict=True)
     }
+
+
+def _room(run: _Run, kind: TensorType) -> Array:
+    """Memory for an output by the bounds of its extents; none where one has no bound."""
+    dims = [run.plan.most(d) for d in kind.dims]
+    known = [run.dim(d) for d in dims if d is not None]
+    return _garbage(math.prod(known) * kind.dtype.size if len(known) == len(dims) else 0)
 
 
 def weights_of(plan: Plan) -> Array:
@@ -81,6 +89,7 @@ class _Run:
     arguments: list[Array] = field(default_factory=list)
     arenas: dict[str, Array] = field(default_factory=dict)
     buffers: dict[Value, Array] = field(default_factory=dict)
+    growing: dict[int, Array] = field(default_factory=dict)
 
     def dim(self, expr: Dim) -> int:
         return evaluate(expr, self.env)
@@ -203,7 +212,7 @@ def _bind(run: _Run, op: Operation) -> None:
     value = int(run.buffers[op.source][:8].view(np.int64)[0])
     if not op.least.value.data <= value <= op.greatest.value.data:
         raise RuntimeFailure(
-            f"'{op.symbol.data}' is {value}, outside of "
+            f"shape mismatch at {run.plan.sites[op.site.value.data]}: it is {value}, outside of "
             f"{op.least.value.data} to {op.greatest.value.data}"
         )
     run.env[op.symbol.data] = value
@@ -214,6 +223,25 @@ def _check(run: _Run, op: Operation) -> None:
     left, right = run.dim_of(op, "left"), run.dim_of(op, "right")
     if not (left == right if op.relation.data == "eq" else left >= right):
         raise RuntimeFailure(f"shape mismatch at {run.plan.sites[op.site.value.data]}")
+
+
+def _growing(run: _Run, op: Operation) -> None:
+    assert isinstance(op, host.GrowingOp)
+    run.buffers[op.result] = run.growing.get(op.number.value.data, _garbage(0))
+
+
+def _grow(run: _Run, op: Operation) -> None:
+    assert isinstance(op, host.GrowOp)
+    fresh = _garbage(run.dim_of(op, "bytes"))
+    if op.keep.value.data:
+        old = run.growing.get(op.number.value.data, _garbage(0))
+        fresh[: old.size] = old[: fresh.size]
+    run.growing[op.number.value.data] = fresh
+
+
+def _give(run: _Run, op: Operation) -> None:
+    assert isinstance(op, host.GiveOp)
+    run.arguments[op.index.value.data] = run.buffers[op.source]
 
 
 _RUN: dict[str, Callable[[_Run, Operation], None]] = {
@@ -229,5 +257,8 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.for": _for,
     "host.bind": _bind,
     "host.check": _check,
+    "host.growing": _growing,
+    "host.grow": _grow,
+    "host.give": _give,
     "host.return": lambda run, op: None,
 }

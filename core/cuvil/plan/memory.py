@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cuvil.ir.dims import Dim, evaluate, symbols
+from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
 from cuvil.plan.arena import ALIGN, ArenaPlan, Lifetime, plan_arena
-from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Ref, base_of
+from cuvil.plan.conditions import Ranges
+from cuvil.plan.produced import refuse_unbounded
+from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Grow, Ref, base_of
 
 HINT = 64  # extent to plan with for a symbol that says nothing of its range
 
@@ -24,9 +27,13 @@ def nbytes(value: Value) -> Dim:
 class Memory:
     """Places of values and lifetimes of arena buffers; `step` is the clock.
 
-    places: in host memory. away: (space, value) -> where a copy lies in a device's memory.
+    places: in host memory. away: (space, value) -> where a copy lies in a device's memory. tops,
+    ranges: what is known of symbols. pending: buffers to be made large enough before the next step.
     """
 
+    tops: Mapping[str, Top] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
+    pending: list[Grow] = field(default_factory=list)
     places: dict[Value, Ref] = field(default_factory=dict)
     away: dict[tuple[str, Value], Ref] = field(default_factory=dict)
     wanted: dict[Value, Ref] = field(default_factory=dict)
@@ -38,9 +45,24 @@ class Memory:
         self.step += 1
 
     def new(self, size: Dim, space: str = HOST) -> Arena:
-        """A fresh arena buffer that begins to live now."""
-        self.buffers.append(ArenaBuffer(size, self.step, self.step, space))
-        return Arena(len(self.buffers) - 1)
+        """A fresh buffer that begins to live now: in the arena by its upper bound, or growing."""
+        most = upper_bound(size, self.tops, self.ranges)
+        if most is None and space != HOST:
+            refuse_unbounded(size, space)
+        buffer = ArenaBuffer(0 if most is None else most, self.step, self.step, space)
+        buffer.grows = most is None
+        self.buffers.append(buffer)
+        return self.grown(Arena(len(self.buffers) - 1), size)
+
+    def grows(self, ref: Ref) -> bool:
+        """Whether it is a whole buffer without upper bound."""
+        return isinstance(ref, Arena) and self.buffers[ref.number].grows
+
+    def grown(self, ref: Arena, size: Dim, keep: bool = False) -> Arena:
+        """The buffer, which if it grows will have so many bytes at the next step."""
+        if self.grows(ref):
+            self.pending.append(Grow(ref, size, keep))
+        return ref
 
     def touch(self, ref: Ref) -> Ref:
         """Notes a use now; inside a loop, what is older than the loop lives to its end."""
@@ -63,15 +85,25 @@ class Memory:
     def destination(self, value: Value) -> Ref:
         """Where a value that is about to be computed goes: where it is wanted, or a new buffer."""
         if value not in self.places:
-            self.places[value] = self.wanted.get(value) or self.new(nbytes(value))
+            wanted = self.wanted.get(value)
+            self.places[value] = wanted or self.new(nbytes(value))
+            if isinstance(wanted, Arena):
+                self.grown(wanted, nbytes(value))
         return self.touch(self.places[value])
+
+    def home(self, value: Value) -> Ref:
+        """As `destination`, for what several places write: each grows it by itself."""
+        before = len(self.pending)
+        ref = self.destination(value)
+        del self.pending[before:]
+        return ref
 
     def plan(self, hints: Mapping[str, int], space: str = HOST, align: int = ALIGN) -> ArenaPlan:
         """Offsets of the arena buffers of a space, in the order in which they were made."""
         lives = [
             Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints))
             for b in self.buffers
-            if b.space == space
+            if b.space == space and not b.grows
         ]
         return plan_arena(lives, align)
 

@@ -10,6 +10,7 @@ import numpy as np
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
 from cuvil.ir.dims import Dim
+from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
@@ -21,9 +22,12 @@ from cuvil.plan.program import Planned, plan_steps
 from cuvil.plan.steps import (
     HOST,
     Argument,
+    Bind,
     Check,
     Choose,
     Copy,
+    Give,
+    Grow,
     Launch,
     Ref,
     Repeat,
@@ -80,6 +84,11 @@ class Plan:
     bounds: list[tuple[int, int | None]]
     arena_bytes: Dim
     devices: list[DevicePlan] = field(default_factory=list)
+    tops: Mapping[str, Top] = field(default_factory=dict)
+
+    def most(self, dim: Dim) -> Dim | None:
+        """The upper bound of an extent that a run finds, of the inputs' symbols; None: none."""
+        return upper_bound(dim, self.tops, dict(zip(self.symbols, self.bounds, strict=True)))
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights' bytes in order, each constant made when it is asked for."""
@@ -133,6 +142,7 @@ def make_plan(
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
         symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes, devices,
+        planned.memory.tops,
     )  # fmt: skip
 
 
@@ -171,7 +181,8 @@ class _HostEmitter:
     def __post_init__(self) -> None:
         self.weights = {space: _Weights(align) for space, align in self.aligns.items()}
         rows = {space: iter(arena.offsets) for space, arena in self.arenas.items()}
-        self._offsets = [next(rows[b.space]) for b in self.planned.memory.buffers]
+        buffers = self.planned.memory.buffers
+        self._offsets = [0 if b.grows else next(rows[b.space]) for b in buffers]
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -191,7 +202,10 @@ class _HostEmitter:
             op = make.view(self.buffer(ref.base), ref.offset)
         else:
             buffer = self.planned.memory.buffers[ref.number]
-            op = make.alloc(self._offsets[ref.number], buffer.bytes, buffer.space)
+            if buffer.grows:
+                op = make.growing(ref.number)
+            else:
+                op = make.alloc(self._offsets[ref.number], buffer.bytes, buffer.space)
         return self.add(op).results[0]
 
     def _weight(self, ref: Weight) -> int:
@@ -248,7 +262,20 @@ def _check(e: _HostEmitter, step: Check) -> None:
     e.add(make.check(step.left, step.right, step.equal, e.site(step.site)))
 
 
+def _bind(e: _HostEmitter, step: Bind) -> None:
+    source = e.buffer(step.source)
+    e.add(make.bind(step.symbol, source, step.least, step.greatest, e.site(step.site)))
+
+
+def _grow(e: _HostEmitter, step: Grow) -> None:
+    e.add(make.grow(step.buffer.number, step.bytes, step.keep))
+
+
+def _give(e: _HostEmitter, step: Give) -> None:
+    e.add(make.give(step.index, e.buffer(step.buffer)))
+
+
 _EMIT = {
     Launch: _launch, Copy: _copy, Signal: _signal, Wait: _wait, Choose: _choose, Repeat: _repeat,
-    Check: _check,
+    Check: _check, Bind: _bind, Grow: _grow, Give: _give,
 }  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cuvil.ir import nest
 from cuvil.ir.build import constant_array, location_name
-from cuvil.ir.dims import Dim, symbol
+from cuvil.ir.dims import Dim, symbol, symbols
+from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, tensor_type
@@ -21,11 +22,14 @@ from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
+from cuvil.plan.produced import bind_steps, ranges_of, tops_of
 from cuvil.plan.steps import (
+    Arena,
     Argument,
     Check,
     Choose,
     Copy,
+    Give,
     Launch,
     Ref,
     Repeat,
@@ -62,10 +66,15 @@ def plan_steps(
 class _Planner:
     def __init__(self, graph: Graph, assignment: Assignment, templates: Templates) -> None:
         self.pool = graph.pool
-        self.ranges = graph.bounds
+        tops = tops_of(graph)
+        self.ranges = ranges_of(graph, tops)
         self.checked: set[Condition] = set()
+        self.known = set(graph.symbols())  # symbols that have a value by now
+        self.waiting: dict[Condition, Operation] = {}  # conditions on symbols still without one
         self.planned = Planned()
         self.memory = self.planned.memory
+        self.memory.tops, self.memory.ranges = tops, graph.bounds
+        self.given = set(_unbounded(graph, tops))
         self.assignment = assignment
         self.templates = templates
         self.transfers = Transfers(self.memory)
@@ -82,6 +91,7 @@ class _Planner:
             source = _stored(value)
             mine = isinstance(source.owner, Operation) and source.owner.parent is block
             fresh = mine and source.owner.name != "cuvil.constant"  # type: ignore[union-attr]
+            fresh = fresh and target not in self.given
             claimed.append(target if fresh and source not in self.memory.wanted else None)
             if claimed[-1] is not None:
                 self.memory.wanted[source] = target
@@ -95,9 +105,10 @@ class _Planner:
                 self.done.update(group.members)
             self.memory.tick()
             for value, target, direct in zip(values, targets, claimed, strict=True):
-                if direct is None:
-                    self.memory.touch(target)
-                    steps.append(Copy(nbytes(value), self.place(value), target))
+                if target in self.given:
+                    self._give(value, target, steps)
+                elif direct is None:
+                    self._copy(value, self.memory.touch(target), steps)
                 elif self._only_away(_stored(value)):
                     self.transfers.download(_stored(value))
         return steps
@@ -118,17 +129,54 @@ class _Planner:
                 if condition not in self.checked:
                     found.setdefault(condition, op)
         self.checked.update(found)
+        self.waiting |= found
+        return self._checks_now()
+
+    def _checks_now(self) -> list[Step]:
+        """Checks of conditions whose symbols have values by now."""
+        ready = {
+            c: op
+            for c, op in self.waiting.items()
+            if self.known.issuperset((*symbols(c.left), *symbols(c.right)))
+        }
+        self.waiting = {c: op for c, op in self.waiting.items() if c not in ready}
         return [
             Check(*c, f"check\t{location_name(op)}: the extents must satisfy {c}")
-            for c, op in found.items()
+            for c, op in ready.items()
         ]
 
     def _inner(self, block: Block, values: Sequence[Value], targets: Sequence[Ref]) -> list[Step]:
-        """The steps of a nested block; what it checks is not checked for what follows it."""
-        known = set(self.checked)
+        """The steps of a nested block; what it checks and binds does not hold behind it."""
+        checked, known, waiting = set(self.checked), set(self.known), dict(self.waiting)
         steps = self.block(block, values, targets)
-        self.checked = known
+        self.checked, self.known, self.waiting = checked, known, waiting
         return steps
+
+    # -- extents that a run finds --------------------------------------------------------------
+    def _bind(self, op: Operation, steps: list[Step]) -> None:
+        steps += bind_steps(op, self.place(op.operands[0]))
+        self.known.add(attrs_of(op).symbol)
+        steps += self._checks_now()
+
+    def _append(self, steps: list[Step], step: Step) -> None:
+        """Appends a step, after making its growing buffers large enough."""
+        steps += self.memory.pending
+        self.memory.pending.clear()
+        steps.append(step)
+
+    def _copy(self, value: Value, target: Ref, steps: list[Step]) -> None:
+        if isinstance(target, Arena):
+            self.memory.grown(target, nbytes(value))
+        self._append(steps, Copy(nbytes(value), self.place(value), target))
+
+    def _give(self, value: Value, target: Ref, steps: list[Step]) -> None:
+        assert isinstance(target, Argument)
+        ref = self.place(value)
+        if not self.memory.grows(ref):
+            ref = self.memory.new(nbytes(value))
+            self._copy(value, ref, steps)
+        assert isinstance(ref, Arena)
+        self._append(steps, Give(target.index, ref))
 
     def place(self, value: Value) -> Ref:
         """Where a stored value or a constant lies in host memory, ready to be read."""
@@ -166,6 +214,8 @@ class _Planner:
     def _group(self, group: Group, steps: list[Step]) -> None:
         if group.is_control:
             self._control(group.root, steps)
+        elif group.root.name == "cuvil.bind":
+            self._bind(group.root, steps)
         elif group.is_alias:
             if not self._only_away(_stored(group.root.operands[0])):
                 self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
@@ -237,7 +287,8 @@ class _Planner:
             self.memory.places[group.root.results[0]] = self.memory.places[over]
         writes = [self._destination(v) for v in group.root.results if over is None]
         room = [self.memory.new(size) for _, size in kernel.room]
-        steps.append(Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site))
+        launch = Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site)
+        self._append(steps, launch)
 
     def _launch_away(self, group: Group, steps: list[Step]) -> None:
         device, name, kernel = self.assignment.kernel(group.root)
@@ -262,7 +313,8 @@ class _Planner:
         name, tasks = self.packers[p]
         target = self.memory.new(p.size * tensor_type(value).dtype.size)
         nodes = site.split("\t")[1]
-        steps.append(Launch(name, (self.place(value), target), tasks, f"{name}\t{nodes}"))
+        launch = Launch(name, (self.place(value), target), tasks, f"{name}\t{nodes}")
+        self._append(steps, launch)
         return target
 
     def _builder(self, group: Group) -> Callable[[Draft, str], Kernel]:
@@ -286,7 +338,7 @@ class _Planner:
 
     def _if(self, op: Operation, steps: list[Step]) -> None:
         cond = self.place(op.operands[0])
-        targets = [self.memory.destination(r) for r in op.results]
+        targets = [self.memory.home(r) for r in op.results]
         branches = []
         for region in op.regions:
             block = region.block
@@ -300,8 +352,8 @@ class _Planner:
         attrs, block = attrs_of(op), op.regions[0].block
         count = len(op.operands)
         for operand, result, arg in zip(op.operands, op.results, block.args, strict=False):
-            state = self.memory.destination(result)
-            steps.append(Copy(nbytes(operand), self.place(operand), state))
+            state = self.memory.home(result)
+            self._copy(operand, state, steps)
             self.memory.places[arg] = state
         self.memory.tick()
         start = self.memory.step
@@ -309,20 +361,39 @@ class _Planner:
         assert block.last_op is not None
         yielded = block.last_op.operands
         following = [self.memory.new(nbytes(v)) for v in yielded[:count]]
-        stacks = [
-            View(self.memory.destination(r), symbol(attrs.symbol) * nbytes(v))
-            for r, v in zip(op.results[count:], yielded[count:], strict=True)
-        ]
+        self.memory.pending.clear()  # the body makes them large enough
+        counter = symbol(attrs.symbol)
+        stacks, body = [], list[Step]()
+        for r, v in zip(op.results[count:], yielded[count:], strict=True):
+            whole = self.memory.home(r)
+            stacks.append(View(whole, counter * nbytes(v)))
+            if isinstance(whole, Arena):
+                self.memory.grown(whole, (counter + 1) * nbytes(v), keep=True)
+        body += self.memory.pending
+        self.memory.pending.clear()
         self.memory.tick()
-        body = self._inner(block, yielded, [*following, *stacks])
+        known = set(self.known)
+        self.known.add(attrs.symbol)
+        body += self._inner(block, yielded, [*following, *stacks])
+        self.known = known
         for value, source, arg in zip(yielded, following, block.args, strict=False):
             self.memory.touch(source)
-            body.append(Copy(nbytes(value), source, self.place(arg)))
+            state = self.place(arg)
+            if isinstance(state, Arena):
+                self.memory.grown(state, nbytes(value))
+            self._append(body, Copy(nbytes(value), source, state))
         self.memory.tick()
         self.memory.close_loop(start)
         for result in op.results:
             self.memory.touch(self.memory.places[result])
         steps.append(Repeat(attrs.symbol, attrs.trip, body))
+
+
+def _unbounded(graph: Graph, tops: Mapping[str, Top]) -> Iterator[Ref]:
+    """Outputs with an extent that has no upper bound: the run itself finds memory for them."""
+    for i, value in enumerate(graph.outputs, len(graph.inputs)):
+        if any(upper_bound(d, tops, graph.bounds) is None for d in tensor_type(value).dims):
+            yield Argument(i)
 
 
 def _stored(value: Value) -> Value:

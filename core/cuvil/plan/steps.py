@@ -118,18 +118,49 @@ class Check:
     site: str
 
 
-Step = Launch | Copy | Signal | Wait | Choose | Repeat | Check
+@dataclass(frozen=True)
+class Bind:
+    """Binds a symbol to an i64 element; outside of [least, greatest] the run fails at the site."""
+
+    symbol: str
+    source: Ref
+    least: int
+    greatest: int
+    site: str
+
+
+@dataclass(frozen=True)
+class Grow:
+    """Makes a growing buffer at least so large; keep: with what it holds."""
+
+    buffer: Arena
+    bytes: Dim
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Give:
+    """Hands a growing buffer to the caller as the data of an output without upper bound."""
+
+    index: int
+    buffer: Arena
+
+
+Step = Launch | Copy | Signal | Wait | Choose | Repeat | Check | Bind | Grow | Give
 
 
 @dataclass
 class ArenaBuffer:
-    """A buffer of an arena and the steps between which it holds something."""
+    """A buffer of an arena and the steps between which it holds something.
+
+    bytes: of symbols of inputs. grows: it has no upper bound, and is not in the arena."""
 
     bytes: Dim
     first: int
     last: int
     space: str = HOST
     pinned: list[int] = field(default_factory=list)
+    grows: bool = False
 
 
 def launches(steps: Sequence[Step]) -> Iterator[Launch]:

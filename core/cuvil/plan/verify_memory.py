@@ -9,7 +9,7 @@ from typing import Any
 
 from cuvil.errors import CompileError
 from cuvil.ir import host
-from cuvil.ir.dims import evaluate
+from cuvil.ir.dims import Dim, evaluate, symbols
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.plan.arena import ALIGN
 from cuvil.plan.plan import DevicePlan, Plan
@@ -93,13 +93,16 @@ class _Walk:
     flights: list[_Flight] = field(default_factory=list)
     tickets: dict[int, int] = field(default_factory=dict)
     queued: int = 0
+    grown: dict[int, int] = field(default_factory=dict)
 
     def program(self) -> None:
         self.block(self.plan.program.body.block)
         if self.flights:
             raise _Illegal(f"the program ends before {self.flights[0].queue} is done")
         for i, port in enumerate(self.plan.outputs, len(self.plan.inputs)):
-            if f"argument {i}" not in self.valid and evaluate(port.type.size, self.env):
+            known = self.env.keys() >= set(symbols(port.type.size))
+            filled = f"argument {i}" in self.valid or (known and not self.size_of(port.type.size))
+            if not filled:
                 raise _Illegal(f"output '{port.name}' is not written")
 
     def block(self, block: Block) -> None:
@@ -108,6 +111,13 @@ class _Walk:
 
     def dim(self, op: Operation, name: str) -> int:
         return evaluate(op.properties[name].data[0], self.env)  # type: ignore[attr-defined]
+
+    def size_of(self, size: Dim) -> int:
+        """A number of elements, or its upper bound while the run has not found it; -1: none."""
+        if self.env.keys() >= set(symbols(size)):
+            return evaluate(size, self.env)
+        most = self.plan.most(size)
+        return -1 if most is None else evaluate(most, self.env)
 
     def memory(self, space: str) -> Plan | DevicePlan:
         return self.plan if space == HOST else next(d for d in self.plan.devices if d.name == space)
@@ -134,7 +144,7 @@ class _Walk:
         """Checks that no other queue may still be at work there."""
         for flight in self.flights:
             same = flight.place.owner == place.owner or flight.place.clashes(place)
-            if same and flight.queue != queue and (writes or flight.arrives):
+            if same and place.size and flight.queue != queue and (writes or flight.arrives):
                 raise _Illegal(
                     f"{who} does not wait for {flight.queue} to be done with {_name(place)}"
                 )
@@ -151,7 +161,7 @@ def _argument(w: _Walk, op: host.ArgumentOp) -> None:
     index = op.index.value.data
     kind = [*w.plan.inputs, *w.plan.outputs][index].type
     owner = f"argument {index}"
-    w.own(op, owner, "", 0, evaluate(kind.size, w.env) * kind.dtype.size)
+    w.own(op, owner, "", 0, w.size_of(kind.size) * kind.dtype.size)
     if index < len(w.plan.inputs):
         w.valid[owner] = w.places[op.result]
 
@@ -258,6 +268,28 @@ def _bind(w: _Walk, op: host.BindOp) -> None:
     w.env[op.symbol.data] = min(op.least.value.data + 3, op.greatest.value.data)
 
 
+def _grow(w: _Walk, op: host.GrowOp) -> None:
+    number, size = op.number.value.data, w.dim(op, "bytes")
+    if size < 0:
+        raise _Illegal(f"growing buffer {number} of {size} bytes")
+    owner = f"growing {number}"
+    w.grown[number] = max(size, w.grown.get(number, 0)) if op.keep.value.data else size
+    if not op.keep.value.data:
+        w.valid.pop(owner, None)
+
+
+def _growing(w: _Walk, op: host.GrowingOp) -> None:
+    number = op.number.value.data
+    if number not in w.grown:
+        raise _Illegal(f"growing buffer {number} is used before it has a size")
+    w.own(op, f"growing {number}", "", 0, w.grown[number])
+
+
+def _give(w: _Walk, op: host.GiveOp) -> None:
+    w.read(op.source, "host.give")
+    w.valid[f"argument {op.index.value.data}"] = w.places[op.source]
+
+
 def _check(w: _Walk, op: host.CheckOp) -> None:
     left, right = w.dim(op, "left"), w.dim(op, "right")
     if not (left == right if op.relation.data == "eq" else left >= right):
@@ -277,5 +309,8 @@ _STEPS: dict[type[Operation], Callable[[_Walk, Any], None]] = {
     host.ForOp: _for,
     host.BindOp: _bind,
     host.CheckOp: _check,
+    host.GrowOp: _grow,
+    host.GrowingOp: _growing,
+    host.GiveOp: _give,
     host.HostReturnOp: lambda w, op: None,
 }

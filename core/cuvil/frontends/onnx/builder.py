@@ -66,6 +66,10 @@ class FoldingBuilder(Builder):
         self._known[result] = value
         return result
 
+    def note(self, value: Value, known: Array) -> None:
+        """Remembers what a value is: numbers or Dims."""
+        self._known[value] = known
+
     @contextmanager
     def inside(self, block: Block) -> Iterator[None]:
         """Ops built meanwhile are appended to another block."""

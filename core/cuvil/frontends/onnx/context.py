@@ -69,6 +69,14 @@ class NodeCx:
     def new_symbol(self, hint: str) -> SymDim:
         return self._importer.symbols.fresh(hint)
 
+    def bind(self, value: Value, hint: str, least: int = 0, most: Dim | None = None) -> Dim:
+        known = self.b.known(value)
+        if known is not None:
+            item = known.reshape(()).item()
+            return int(item) if is_numeric(known) else item
+        scalar = value if tensor_type(value).dtype.name == "i64" else self.b.cast(value, to="i64")
+        return self._importer.bind(scalar, hint, least, most)
+
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         self._importer.assume(dim, least, most)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
@@ -24,7 +25,7 @@ from cuvil.frontends.onnx.functions import schema_function
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.frontends.onnx.shapes import Symbols
 from cuvil.frontends.onnx.weights import constant_key
-from cuvil.ir.dims import Dim, symbol, symbols
+from cuvil.ir.dims import Dim, bounds, symbol, symbols
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Region, Value
 from cuvil.ir.record import tensor_type
@@ -299,6 +300,15 @@ class Importer:
                     pending.extend(current.owner.operands)
         found = {names.get(v, "") for v in seen if not isinstance(v.owner, Operation)}
         return tuple(sorted(found))
+
+    def bind(self, value: Value, hint: str, least: int, most: Dim | None) -> Dim:
+        """A fresh symbol for an extent that the run finds: the element of an i64 value."""
+        new = self.symbols.fresh(hint)
+        greatest = None if most is None else bounds(most, self.graph.bounds)[1]
+        self.graph.bounds[str(new)] = (least, greatest)
+        self.b.emit("bind", [value], symbol=str(new), least=least, most=most)
+        self.b.note(value, np.array(new, object).reshape([1] * tensor_type(value).rank))
+        return new
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         """Narrows the bounds of a symbol of the inputs so that `dim` lies in these.

@@ -52,6 +52,10 @@ class Cx(Protocol):
     def new_symbol(self, hint: str) -> SymDim:
         """A fresh symbol, for an extent that only a run can tell."""
 
+    def bind(self, value: SSAValue, hint: str, least: int = 0, most: Dim | None = None) -> Dim:
+        """The only element of an integer tensor as an extent: found by the run, where the compiler
+        does not know it. A run fails where it is less than `least` or more than `most`."""
+
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         """A run checks that `dim` lies in these bounds, where one input symbol decides it."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, product
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import where_true
 from cuvil.ops.onnx.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -78,18 +79,42 @@ def _element(cx: Cx, vector: Value, k: int) -> Value:
 
 @onnx_op("Compress", since=9)
 def compress(cx: Cx, x: Value, condition: Value, *, axis: int | None = None) -> Value:
-    """Slices of x where a condition, known at compile time, holds."""
-    chosen = np.flatnonzero(np.array(index_list(cx, cx.b.cast(condition, to="i64"), "condition")))
+    """Slices of x where a condition holds."""
     if axis is None:
         x, at = cx.b.reshape(x, dims=(cx.type(x).size,)), 0
     else:
         at = axis_in(cx, axis, cx.type(x).rank)
+    if cx.known(condition) is None:
+        return cx.b.gather(x, where_true(cx, condition, "compressed"), axis=at)
+    chosen = np.flatnonzero(np.array(index_list(cx, cx.b.cast(condition, to="i64"), "condition")))
     return cx.b.gather(x, cx.b.const(chosen.astype(np.int64)), axis=at)
 
 
 @onnx_op("NonZero", since=9)
 def non_zero(cx: Cx, x: Value) -> Value:
-    """Positions of elements that are not 0, of a tensor known at compile time."""
+    """Positions of elements that are not 0, a column for each."""
+    if cx.known(x) is not None and all(isinstance(d, int) for d in cx.dims(x)):
+        return _known_non_zero(cx, x)
+    kind = cx.type(x)
+    flat = cx.b.reshape(x if kind.dtype.name == "bool" else cx.b.cast(x, to="bool"),
+                        dims=(kind.size,))  # fmt: skip
+    place = where_true(cx, flat, "nonzero")
+    (count,) = cx.dims(place)
+    if not kind.rank:
+        return cx.b.broadcast(cx.b.scalar(0, "i64"), dims=(0, count))
+    rows = []
+    for axis, extent in enumerate(kind.dims):
+        inner = _number(cx, product(kind.dims[axis + 1 :]))
+        row = (
+            cx.b.mod(cx.b.div(place, inner), _number(cx, extent))
+            if axis
+            else (cx.b.div(place, inner))
+        )
+        rows.append(cx.b.reshape(row, dims=(1, count)))
+    return cx.b.concat(*rows, axis=0) if len(rows) > 1 else rows[0]
+
+
+def _known_non_zero(cx: Cx, x: Value) -> Value:
     numbers = index_list(cx, cx.b.cast(cx.b.cast(x, to="bool"), to="i64"), "the tensor")
     shape = tuple(d for d in cx.dims(x) if isinstance(d, int))
     found = np.array(np.nonzero(np.array(numbers).reshape(shape)) if shape else [])
