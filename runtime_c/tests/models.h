@@ -16,5 +16,7 @@ extern const cuvil_artefact wait_artefact;
 extern const cuvil_artefact half_artefact;
 /* y[1, 4] = 2 x[1, 4], float32: the model of the example in cuvil.h. */
 extern const cuvil_artefact bert_artefact;
+/* y[N] = 2 x[N], float32, computed by the device called "fake". */
+extern const cuvil_artefact twice_artefact;
 
 #endif
