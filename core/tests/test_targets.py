@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -160,6 +162,33 @@ def test_a_list_of_targets(install: Install) -> None:
     assert resolve("chip").host == find("cpu")
     (device,) = resolve("chip:mark2").assignment().devices
     assert device.emit("contract", [], None).symbol == "mark2"  # type: ignore[arg-type]
+
+
+RULE = """\
+from cuvil.rewrite.pattern import rewrites
+from cuvil.rewrite.rule import case
+
+@rewrites(
+    lambda p, x: p.neg(p.neg(x)),
+    example=case(lambda b, x: b.neg(b.neg(x)), x="[4] f32"),
+    near_miss=case(lambda b, x: b.neg(x), x="[4] f32"),
+)
+def double_negation(b, x):
+    return x
+"""
+
+
+def test_rules_of_a_backend_join_cores(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "abacus_rules" / "canonicalize"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("")
+    (package / "double_negation.py").write_text(RULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install(abacus=replace(HOST_CPU, rules=import_module("abacus_rules")))
+    assert [rule.name for rule in resolve("abacus").rules()] == ["double_negation"]
 
 
 def product_then_tanh() -> Graph:

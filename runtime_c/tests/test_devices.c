@@ -1,4 +1,4 @@
-/* Models that use a device: every call of its shim may fail, and whatever was made is given back. */
+/* Models that use a device: any call of its shim may fail, and whatever was made is given back. */
 #include <stdlib.h>
 
 #include "check.h"

@@ -17,7 +17,9 @@ ModelOrArtefact = Annotated[
     str, typer.Argument(metavar="MODEL", help="an ONNX file, or a compiled .so, .o or folder")
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON for scripts")]
-Target = Annotated[str, typer.Option(help="triple or short name; see 'cuvil targets'")]
+Target = Annotated[
+    str, typer.Option(help="triple, short name, or accelerator,host: 'cuvil targets'")
+]
 Cpu = Annotated[str, typer.Option(help="cpu to compile for; 'cuvil targets' lists them")]
 Features = Annotated[str, typer.Option(help="features to add or leave out: +a,-b")]
 OptLevel = Annotated[str, typer.Option("--opt-level", "-O", help="0 to 3")]

@@ -179,7 +179,7 @@ cuvil_context *Model::check_out() {
       in_use_.push_back(context);
     }
   }
-  if (status) fail(status, "no memory for another context");
+  if (status) fail(status, "no memory, or no queue of a device, for another context");
   return context;
 }
 
