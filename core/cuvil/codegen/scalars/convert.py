@@ -12,7 +12,7 @@ from llvmlite import ir
 from cuvil.codegen.llvm_util import F32, HALF, I1, I8, I16, bf16_to_f32, declare, mangled
 from cuvil.codegen.llvm_util import f32_to_bf16 as to_bf16_bits
 from cuvil.codegen.scalars.math_builder import MathBuilder, fact, like
-from cuvil.codegen.scalars.narrow import from_narrow, masked, to_narrow
+from cuvil.codegen.scalars.narrow import from_narrow, masked, to_narrow, widened
 from cuvil.codegen.scalars.registry import emitter
 from cuvil.ir.dtypes import DType, dtype
 
@@ -76,12 +76,11 @@ def _half_to_f32(b: ir.IRBuilder, value: ir.Value, facts: object) -> ir.Value:
         return b.fpext(b.bitcast(value, like(value, HALF)), like(value, F32))
     m = _f32_builder(b, value, facts)
     wide = b.zext(value, m.bits_type)
-    # Exponent and fraction in place, rebiased by an exact multiplication: denormals come right.
-    size = m.shl(b.and_(wide, m.bits_value(0x7FFF)), 13)
-    scaled = m.bits(m.exact_mul(m.from_bits(size), 2.0**112))
-    special = b.icmp_unsigned(">=", size, m.bits_value(0x7C00 << 13))
-    scaled = b.select(special, b.or_(size, m.bits_value(0x7F800000)), scaled)
-    return m.from_bits(b.or_(scaled, m.shl(b.and_(wide, m.bits_value(0x8000)), 16)))
+    size = b.and_(wide, m.bits_value(0x7FFF))
+    bits = m.bits(widened(m, size, 10, 15))
+    special = b.icmp_unsigned(">=", size, m.bits_value(0x7C00))
+    bits = b.select(special, b.or_(m.shl(size, 13), m.bits_value(0x7F800000)), bits)
+    return m.from_bits(b.or_(bits, m.shl(b.and_(wide, m.bits_value(0x8000)), 16)))
 
 
 def _f32_to_half(b: ir.IRBuilder, value: ir.Value, facts: object) -> ir.Value:

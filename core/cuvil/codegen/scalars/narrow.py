@@ -14,7 +14,7 @@ from cuvil.codegen.llvm_util import I8
 from cuvil.codegen.scalars.math_builder import MathBuilder, lanes_of, like
 from cuvil.ir.dtypes import DType, dtype
 
-__all__ = ["from_narrow", "masked", "to_narrow"]
+__all__ = ["from_narrow", "masked", "to_narrow", "widened"]
 
 _INF = 0x7F800000  # of f32
 _NORMAL = 0x800000  # the least normal f32
@@ -97,9 +97,7 @@ def _constant(b: ir.IRBuilder, value: ir.Value, number: int) -> ir.Constant:
 def _from(m: MathBuilder, code: ir.Value, f: Format) -> ir.Value:
     b, n = m.b, m.bits_value
     size = b.and_(code, n(f.sign - 1))
-    # Exponent and fraction in place, rebiased by an exact multiplication: denormals come right.
-    scaled = m.from_bits(m.shl(size, 23 - f.fraction))
-    bits = m.bits(m.exact_mul(scaled, 2.0 ** (127 - f.bias)))
+    bits = m.bits(widened(m, size, f.fraction, f.bias))
     if f.inf is not None:
         bits = b.select(b.icmp_unsigned("==", size, n(f.inf)), n(_INF), bits)
     if f.one_zero:
@@ -110,6 +108,20 @@ def _from(m: MathBuilder, code: ir.Value, f: Format) -> ir.Value:
         bits = b.select(nan, n(_INF + _LEAST), bits)
     sign = b.and_(code, n(f.sign))
     return m.from_bits(b.or_(bits, m.shl(sign, 32 - f.sign.bit_length())))
+
+
+def widened(m: MathBuilder, size: ir.Value, fraction: int, bias: int) -> ir.Value:
+    """The f32 of a finite `size`: exponent and fraction of a narrower float, without its sign.
+
+    No denormal f32 on the way, since kernels run with those flushed to zero.
+    """
+    placed = m.shl(size, 23 - fraction)
+    normal = m.b.add(placed, m.bits_value((127 - bias) << 23))
+    # With the exponent of the least normal number, a denormal is one beyond it by its fraction.
+    least = m.bits_value((128 - bias) << 23)
+    tiny = m.exact_sub(m.from_bits(m.b.add(placed, least)), m.from_bits(least))
+    is_normal = m.b.icmp_unsigned(">=", size, m.bits_value(1 << fraction))
+    return m.b.select(is_normal, m.from_bits(normal), tiny)
 
 
 def _to(m: MathBuilder, value: ir.Value, f: Format, saturate: bool) -> ir.Value:
