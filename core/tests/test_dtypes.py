@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+
 from cuvil.ir import dtypes
 
 HEADER = Path(__file__).parents[2] / "runtime_c/include/cuvil/abi.h"

@@ -25,7 +25,7 @@ LAYERS = (
     ("plan",),
     ("codegen",),
     ("targets",),
-    ("pipeline",),
+    ("fusions", "pipeline"),
     ("frontends", "engine", "cli"),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 
 def supports(op: str, types: Sequence[TensorType], attrs: Attrs) -> float | None:
-    """The host CPU computes every primitive; cost 1 lets an accelerator take what it does better."""
+    """The host CPU computes every primitive; cost 1 lets accelerators take what they do better."""
     return 1.0
 
 

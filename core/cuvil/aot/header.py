@@ -111,7 +111,7 @@ def header(plan: Plan, arena_bytes: Dim) -> str:
     ports = [("input", p) for p in plan.inputs] + [("output", p) for p in plan.outputs]
     lines = [f" * {kind} {_comment(p.name)}: {_type(p)} {_shape(p.type.dims)}" for kind, p in ports]
     lines += [
-        f" * device {_comment(d.name)}: handed over in cuvil_options.devices, so not for the one call"
+        f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
         for d in plan.devices
     ]
     return _HEADER.format(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Plan:
             if offset > at:
                 yield bytes(offset - at)
             data = np.ascontiguousarray(self.pool.array(key))
-            yield memoryview(data.reshape(-1).view(np.uint8))
+            yield data.reshape(-1).view(np.uint8).data
             at = offset + data.nbytes
         if self.weights_bytes > at:
             yield bytes(self.weights_bytes - at)
@@ -275,7 +276,7 @@ def _give(e: _HostEmitter, step: Give) -> None:
     e.add(make.give(step.index, e.buffer(step.buffer)))
 
 
-_EMIT = {
+_EMIT: dict[type[Step], Callable[[_HostEmitter, Any], None]] = {
     Launch: _launch, Copy: _copy, Signal: _signal, Wait: _wait, Choose: _choose, Repeat: _repeat,
     Check: _check, Bind: _bind, Grow: _grow, Give: _give,
 }  # fmt: skip
