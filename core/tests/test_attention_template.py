@@ -69,6 +69,24 @@ def test_slices_are_read_in_place_and_what_follows_is_an_epilogue() -> None:
     check(graph, plan)
 
 
+def test_heads_computed_together_are_read_where_they_lie() -> None:
+    def build(b: Any, x: Any) -> Any:
+        batch, steps, _ = tensor_type(x).dims
+        dims = batch, steps, 16
+        parts = [b.slice(x, starts=(0, 0, i), steps=(1,) * 3, dims=dims) for i in (0, 16, 32)]
+        q, k, v = (b.reshape(part, dims=(batch, steps, 2, 8)) for part in parts)
+        scores = b.contract(q, k, spec="ambk,anbk->abmn")
+        return b.contract(b.softmax(scores, axis=3), v, spec="abmn,anbe->ambe")
+
+    graph = case(build, x="[B, S, 48] f32").graph()
+    feeds = feeds_of(graph)
+    before = run(graph, feeds)
+    run_phases(graph)
+    plan = make_plan(graph, "model")
+    assert kinds(plan) == ["attention"]
+    same_numbers(run_plan(plan, feeds), before, 1e-5)
+
+
 @pytest.mark.parametrize(
     ("v", "spec"), [("[B, 2, 4, S] f32", "abmk,abnk,aben->abme"), ("[B, 2, S, D] f32", "")]
 )

@@ -163,7 +163,7 @@ class _Panel:
             with for_range(b, i64(0), at.value(at.ceil_div(self.rows, panel.rows))) as tile:
                 row = at.mul(tile, panel.rows)
                 weights = self._element(self.scores, row)
-                sums = self._element(self._piece(piece.first), at.mul(row, piece.width))
+                sums = self._element(self._piece(piece.place), at.mul(row, piece.width))
                 strides = [resume, i64(0), i64(1)]
                 loops = [at.value(count), i64(panel.width)]
                 b.call(kernel, [weights, columns, sums, *strides, *loops, self.v_stride])
@@ -179,7 +179,7 @@ class _Panel:
                 base = b.mul(row, i64(piece.width))
                 for i in range(piece.vectors):
                     at = b.add(base, i64(i * piece.lanes))
-                    place = self._piece(piece.first)
+                    place = self._piece(piece.place)
                     value = load(b, place, at, vector(F32, piece.lanes))
                     store(b, b.fmul(value, factor), place, at)
 
@@ -196,7 +196,7 @@ class _Panel:
                 for i in range(piece.vectors):
                     place = at.add(at.mul(nth, piece.width), i * piece.lanes)
                     value = load(
-                        b, self._piece(piece.first), at.value(place), vector(F32, piece.lanes)
+                        b, self._piece(piece.place), at.value(place), vector(F32, piece.lanes)
                     )
                     column = piece.first + i * piece.lanes
                     scope = EpilogueScope(
@@ -205,9 +205,9 @@ class _Panel:
                     )  # fmt: skip
                     apply_epilogue(scope, self.epilogue, b.fmul(value, factor), spec.c_at)
 
-    def _piece(self, first: int) -> ir.Value:
+    def _piece(self, place: int) -> ir.Value:
         """The sums of a piece's columns: dense [query][column]."""
-        return self._element(self.sums, first * self.panel.width)
+        return self._element(self.sums, place * self.panel.width)
 
     def _element(self, base: ir.Value, offset: Index) -> ir.Value:
         return address(self.b, base, self.at.value(offset), F32)

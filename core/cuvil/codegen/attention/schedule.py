@@ -26,11 +26,15 @@ _LATENCY_SUMS = 8  # independent accumulators that keep two FMA pipes busy
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns of V that one micro-kernel takes: `vectors` vectors of `lanes` from `first` on."""
+    """Columns of V that one micro-kernel takes: `vectors` vectors of `lanes` from `first` on.
+
+    place: columns of sums before it. Pieces may overlap in V, never in the sums.
+    """
 
     first: int
     lanes: int
     vectors: int
+    place: int
 
     @property
     def width(self) -> int:
@@ -110,7 +114,7 @@ def scratch_of(spec: AttentionSpec, facts: TargetFacts, panel: Panel) -> Scratch
     sizes = (
         spec.width * panel.width,
         (key_block(facts, panel) + UNROLL) * panel.width,
-        spec.columns * panel.width,
+        sum(piece.width for piece in panel.pieces) * panel.width,
         panel.width,
     )
     starts = [0]
@@ -202,18 +206,18 @@ def _result_tile(spec: AttentionSpec, facts: TargetFacts, width: int) -> tuple[i
 
 
 def _pieces(columns: int, lanes: int, across: int) -> tuple[Piece, ...]:
-    """Columns in even groups of at most `across` vectors, then halves for what is left."""
+    """Columns in even groups of at most `across` vectors; what is left is one narrower vector, or
+    two, of which the last ends with the last column."""
     count, left = divmod(columns, lanes)
     groups = -(-count // across)
+    shapes = [(lanes, count // groups + (g < count % groups)) for g in range(groups)]
+    if left:
+        narrow = 1 << (left - 1).bit_length()
+        shapes += [(narrow, 1)] if columns >= narrow else [(narrow // 2, 1)] * 2
     pieces: list[Piece] = []
     first = 0
-    for group in range(groups):
-        vectors = count // groups + (group < count % groups)
-        pieces.append(Piece(first, lanes, vectors))
-        first += vectors * lanes
-    while left:
-        lanes //= 2
-        if left >= lanes:
-            pieces.append(Piece(first, lanes, 1))
-            first, left = first + lanes, left - lanes
+    for width, vectors in shapes:
+        start = min(first, columns - width * vectors)
+        pieces.append(Piece(start, width, vectors, sum(p.width for p in pieces)))
+        first += width * vectors
     return tuple(pieces)

@@ -46,12 +46,16 @@ def _product(b: Rewriter, op: Operation) -> Scores:
     """The product; numbers that multiply its operands go into the scale."""
     found = Scores(list(op.operands), attrs_of(op).spec)
     for i, value in enumerate(op.operands):
-        factor = b.producer(value, "mul", "div")
-        if factor is None or one_user(value) is not op or op.operands[0] is op.operands[1]:
+        if op.operands[0] is op.operands[1] or one_user(value) is not op:
             continue
-        split = _split(factor)
-        if split is not None and found.times(split[1], name_of(factor) == "div"):
-            found.operands[i] = split[0]
+        view = b.producer(value, "reshape")
+        factor = b.producer(view.operands[0] if view is not None else value, "mul", "div")
+        split = _split(factor) if factor is not None else None
+        if factor is None or split is None or one_user(factor.results[0]) not in (op, view):
+            continue
+        if found.times(split[1], name_of(factor) == "div"):
+            plain = split[0]
+            found.operands[i] = plain if view is None else b.reshape(plain, dims=dims_of(value))
     return found
 
 

@@ -40,6 +40,11 @@ def _scaled(b: Any, q: Value, k: Value, v: Value) -> Value:
     return _parts(b, b.mul(q, number), b.div(k, number), v)[0]
 
 
+def _scaled_before_split(b: Any, q: Value, k: Value, v: Value) -> Value:
+    scaled = b.mul(q, b.const(2.0, dtype="f32"))
+    return _parts(b, b.reshape(scaled, dims=dims_of(v)), k, v)[0]
+
+
 def _shared_keys(b: Any, q: Value, k: Value, v: Value) -> Value:
     weights = b.softmax(b.contract(k, q, spec="nk,hmk->hmn"), axis=2)
     result: Value = b.contract(v, weights, spec="nc,hmn->hmc")
@@ -54,6 +59,7 @@ def _shared_keys(b: Any, q: Value, k: Value, v: Value) -> Value:
         case(_masked, q=_Q, k=_K, v=_V, mask="[1, T] f32"),
         case(_selected, q=_Q, k=_K, v=_V, mask="[B, 1, 1, T] bool"),
         case(_scaled, q=_Q, k=_K, v=_V),
+        case(_scaled_before_split, q="[B, S, 12] f32", k="[B, S, 2, 6] f32", v="[B, S, 2, 6] f32"),
         case(_shared_keys, q="[2, M, 4] f32", k="[N, 4] f32", v="[N, 5] f32"),
     ],
     near_miss=[

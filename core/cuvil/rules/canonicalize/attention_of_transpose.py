@@ -25,6 +25,7 @@ def _moved(b: Rewriter, *operands: Value) -> Value:
         lambda b, q, k, v: b.attention(q, k, b.transpose(v, perm=(1, 0)), scale=0.5),
         q="[S, 4] f32", k="[T, 4] f32", v="[5, T] f32",
     ),
+    group="vectorize_matmul",
     tolerance=1e-6,
 )  # fmt: skip
 def attention_of_transpose(b: Rewriter, op: Operation) -> Value | None:

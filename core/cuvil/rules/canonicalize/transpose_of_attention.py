@@ -22,6 +22,7 @@ _QKV = {"q": "[B, 2, S, 4] f32", "k": "[B, 2, T, 4] f32", "v": "[B, 2, T, 6] f32
             **_QKV,
         ),
     ],
+    group="vectorize_matmul",
     tolerance=1e-6,
 )
 def transpose_of_attention(b: Rewriter, op: Operation) -> Value | None:
