@@ -16,9 +16,9 @@ EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of thei
 class Options:
     """Options of one compile.
 
-    target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes, disable_rules,
-    enable_rules: see `rewrite.registry.Selection`. dims: symbols to fix. bounds: symbol ->
-    (least, greatest). name: prefix of every exported symbol; "" takes the model's.
+    target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
+    disable_rules, enable_rules: see `rewrite.registry.Selection`. dims: symbols to fix. bounds:
+    symbol -> (least, greatest). name: prefix of every exported symbol; "" takes the model's.
     """
 
     target: str = "cpu"

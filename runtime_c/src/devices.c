@@ -49,7 +49,7 @@ static const cuvil_device_api *find_device(const cuvil_options *options, const c
 }
 
 static cuvil_status refuse_device(const cuvil_model *model, const cuvil_device *d, int32_t status,
-                           const char *what, const cuvil_report *report) {
+                                  const char *what, const cuvil_report *report) {
   char reason[160];
   return cuvil_report_failure(report, (cuvil_status)status, "'%s' on device '%s': %s: %s",
                               model->artefact->name, d->info->name, what,

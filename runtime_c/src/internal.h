@@ -40,8 +40,8 @@ struct cuvil_model {
   const cuvil_pool *pool; /* NULL: runs use the calling thread only */
   int32_t threads;        /* of the pool, used by one run */
   uint32_t flags;
-  size_t scratch_bytes; /* per thread, rounded to CUVIL_ARENA_ALIGN */
-  uint32_t input_dims;  /* sum of the inputs' ranks */
+  size_t scratch_bytes;  /* per thread, rounded to CUVIL_ARENA_ALIGN */
+  uint32_t input_dims;   /* sum of the inputs' ranks */
   cuvil_device *devices; /* as many as the artefact has */
 };
 

@@ -111,7 +111,8 @@ def test_b21_every_direction_layout_and_option(kind: str) -> None:
             continue
         d, g = 2 if direction == "bidirectional" else 1, GATES[kind] * H
         v = {"X": normal(S, B, IN), "W": normal(d, g, IN), "R": normal(d, g, H),
-             "c": normal(d, B, H), "B": normal(d, 2 * g), "h": normal(d, B, H), "P": normal(d, 3 * H)}  # fmt: skip
+             "c": normal(d, B, H), "B": normal(d, 2 * g), "h": normal(d, B, H),
+             "P": normal(d, 3 * H)}  # fmt: skip
 
         def batch_first(a: Array, layout: int = layout) -> Array:
             return a.swapaxes(0, 1).copy() if layout else a

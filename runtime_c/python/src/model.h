@@ -27,8 +27,6 @@ struct OpenOptions {
 /* The capsule of a `const cuvil_device_api *` carries this name. */
 inline constexpr const char *DEVICE_CAPSULE = "cuvil_device_api";
 
-
-
 class Model {
  public:
   /* Takes the code over. Raises ArtefactError, TargetError, InputError or RuntimeFailure. */

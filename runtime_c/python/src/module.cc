@@ -70,8 +70,7 @@ OpenOptions make_options(int threads, bool keep_denormals, std::optional<std::st
 std::unique_ptr<Model> open_object(const py::buffer &object, const std::string &origin,
                                    const std::optional<std::string> &symbol, int threads,
                                    bool keep_denormals, std::optional<std::string> variant,
-                                   std::string folder, py::object weights,
-                                   py::object find_device) {
+                                   std::string folder, py::object weights, py::object find_device) {
   char message[512] = "";
   cuvil_code *code = nullptr;
   py::buffer_info info = object.request();
@@ -93,9 +92,8 @@ std::unique_ptr<Model> open_library(const std::string &path,
   cuvil_status status = cuvil_library_load(path.c_str(), symbol ? symbol->c_str() : nullptr, &code,
                                            message, sizeof message);
   if (status) raise_status(status, path + ": " + message);
-  return std::make_unique<Model>(code,
-                                 make_options(threads, keep_denormals, std::move(variant), "",
-                                              std::move(weights), std::move(find_device)));
+  return std::make_unique<Model>(code, make_options(threads, keep_denormals, std::move(variant), "",
+                                                    std::move(weights), std::move(find_device)));
 }
 
 /* The api struct `symbol` of a backend's shim, which stays loaded. */

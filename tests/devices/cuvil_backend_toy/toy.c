@@ -163,9 +163,8 @@ static int32_t launch(void *state, void *f, const cuvil_device_buffer *buffers, 
 }
 
 /* out += a * b over all indices, one letter per level. */
-static void contract(const function *f, const int64_t *extents,
-                     int64_t (*strides)[MAX_LETTERS], int letter, const float *a, const float *b,
-                     float *out) {
+static void contract(const function *f, const int64_t *extents, int64_t (*strides)[MAX_LETTERS],
+                     int letter, const float *a, const float *b, float *out) {
   if (letter == f->letters) {
     *out += *a * *b;
     return;
@@ -191,8 +190,8 @@ static void run_contract(const task *t) {
   }
   float *out = (float *)reveal(&t->buffers[2]);
   memset(out, 0, (size_t)size * sizeof *out);
-  contract(f, extents, strides, 0, (float *)reveal(&t->buffers[0]),
-           (float *)reveal(&t->buffers[1]), out);
+  contract(f, extents, strides, 0, (float *)reveal(&t->buffers[0]), (float *)reveal(&t->buffers[1]),
+           out);
 }
 
 static void perform(const task *t) {

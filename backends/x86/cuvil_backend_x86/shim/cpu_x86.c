@@ -8,7 +8,9 @@ typedef struct {
 
 static registers cpuid(uint32_t leaf, uint32_t subleaf) {
   registers r;
-  __asm__ volatile("cpuid" : "=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx) : "a"(leaf), "c"(subleaf));
+  __asm__ volatile("cpuid"
+                   : "=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx)
+                   : "a"(leaf), "c"(subleaf));
   return r;
 }
 
@@ -18,8 +20,22 @@ static uint64_t saved_state(void) {
   return (uint64_t)high << 32 | low;
 }
 
-enum { SSE42, AVX, F16C, FMA, AVX2, BMI2, AVXVNNI, AVX512F, AVX512BW, AVX512DQ, AVX512VL,
-       AVX512CD, AVX512VNNI, AVX512BF16 };
+enum {
+  SSE42,
+  AVX,
+  F16C,
+  FMA,
+  AVX2,
+  BMI2,
+  AVXVNNI,
+  AVX512F,
+  AVX512BW,
+  AVX512DQ,
+  AVX512VL,
+  AVX512CD,
+  AVX512VNNI,
+  AVX512BF16
+};
 #define YMM_STATE 0x6u  /* xmm and upper ymm */
 #define ZMM_STATE 0xe6u /* and opmask, upper zmm, zmm16-31 */
 
