@@ -36,6 +36,8 @@ def cast_of_cast(b: Rewriter, op: Operation) -> Value | None:
     source, middle, last = (dtype_of(v) for v in (first.operands[0], *op.operands, *op.results))
     if not _holds(middle, source) or (last.kind == "bool" and source.kind != "bool"):
         return None
+    if source == last and source.is_narrow and source.is_float:
+        return None  # the second cast saturates infinities
     result: Value = first.operands[0] if source == last else b.cast(first.operands[0], to=last.name)
     return result
 
