@@ -181,6 +181,13 @@ EXAMPLES = {
         {"x": (4, 6)},
         {"w": (6, 6)},
     ),
+    "found_extents": Example(
+        """g (float[N, 3] x) => (z, at, n)
+        { a = Abs(x)  o = Constant<value = float {0.5}>()  m = Greater(a, o)
+          at = NonZero(m)  t = Transpose<perm = [1, 0]>(at)  z = GatherND(x, t)
+          n = Size(z) }""",
+        {"x": (6, 3)},
+    ),
     "symbolic": Example(
         """g (float[B, S, 8] x, float[8, 33] w, float[33] b) => (y, z)
         { m = MatMul(x, w)  s = Add(m, b)  y = Softmax<axis = 1>(s)

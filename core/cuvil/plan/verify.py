@@ -164,7 +164,7 @@ def _writable(plan: Plan, buffer: Value) -> bool:
     owner = _whole(buffer)
     if isinstance(owner, host.ArgumentOp):
         return owner.index.value.data >= len(plan.inputs)
-    return isinstance(owner, host.AllocOp)
+    return isinstance(owner, host.AllocOp | host.GrowingOp)
 
 
 def _if(c: _Checker, op: host.IfOp) -> None:
@@ -191,6 +191,12 @@ def _check(c: _Checker, op: host.CheckOp) -> None:
     _must(0 <= op.site.value.data < len(c.plan.sites), "host.check has no site")
 
 
+def _give(c: _Checker, op: host.GiveOp) -> None:
+    index, first = op.index.value.data, len(c.plan.inputs)
+    _must(first <= index < first + len(c.plan.outputs), f"host.give of argument {index}")
+    _must(isinstance(_whole(op.source), host.GrowingOp), "host.give of a buffer that does not grow")
+
+
 def _anything(c: _Checker, op: Operation) -> None:
     """Legal whatever it says; `verify_memory` looks at where buffers lie."""
 
@@ -208,5 +214,8 @@ _RULES: dict[type[Operation], Callable[[_Checker, Any], None]] = {
     host.ForOp: _for,
     host.BindOp: _bind,
     host.CheckOp: _check,
+    host.GrowOp: _anything,
+    host.GrowingOp: _anything,
+    host.GiveOp: _give,
     host.HostReturnOp: _anything,
 }
