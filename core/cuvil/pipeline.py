@@ -16,9 +16,9 @@ from cuvil.codegen.kernel_table import CORE_ROWS, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError
-from cuvil.fusions import apply_user_fusions
 from cuvil.ir.graph import Graph
 from cuvil.options import EXTERNAL_FROM, Options
+from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
 from cuvil.plan.templates import Templates
 from cuvil.plan.verify import verify_plan
