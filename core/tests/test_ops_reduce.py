@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from op_check import check, make_op, meaning, rand
+from op_check import check, lowered, make_op, meaning, rand
 
 
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "mean"])
@@ -85,3 +85,13 @@ def test_cumulative(axis: int, exclusive: bool, reverse: bool) -> None:
         more = {"kind": kind, "axis": axis, "exclusive": exclusive, "reverse": reverse}
         check("cumulative", rand(2, 3, 4), **more)
         check("cumulative", rand(2, 0, 4), **more)
+
+
+@pytest.mark.parametrize("shape", [(3000, 16), (50, 60, 16)])
+def test_long_sums_of_rows_are_made_of_short_ones(shape: tuple[int, ...]) -> None:
+    """One chain of roundings would be off by some 2e-6."""
+    x = np.random.default_rng(0).random(shape, np.float32)
+    axes = tuple(range(x.ndim - 1))
+    op = make_op("reduce", (x,), {"kind": "sum", "axes": axes}, False)
+    _, (got,) = lowered(op, (x,), False)
+    assert np.abs(got / x.sum(axis=axes, dtype=np.float64) - 1).max() < 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from cuvil.ops.lowering import (
 )
 
 KINDS = ("sum", "prod", "max", "min", "mean", "any", "all")
+SHORT_SUM = 16  # rows
 _STEP = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or",
          "all": "and"}  # fmt: skip
 
@@ -137,26 +138,52 @@ def _reduce_kernel(cx: KernelCx) -> None:
 
 
 def _reduce_rows(cx: KernelCx, dims: Sequence[Dim]) -> None:
-    """The contiguous last axis is kept: rows of it are added up, a block at a time."""
+    """The contiguous last axis is kept: rows of it are added up, a block at a time.
+
+    Sums are made of short ones, since a long chain of roundings drifts.
+    """
     b, rank = cx.b, len(dims)
     outer = [k for k in range(rank - 1) if k not in cx.attrs.axes]
     *at, block = cx.tasks([*(dims[k] for k in outer), ceil_div(dims[-1], BLOCK)])
     first = b.mul(block, BLOCK)
     count = b.index("min", b.sub(b.dim(dims[-1]), first), BLOCK)
-    totals = cx.scratch(BLOCK, cx.operand_types[0].dtype.compute.name)
-    with b.loop(0, count, kind="parallel") as row:
-        totals.store(_start(cx), row.iv)
+    dtype = cx.operand_types[0].dtype.compute.name
+    totals, part = cx.scratch(BLOCK, dtype), cx.scratch(BLOCK, dtype)
+    extents = _extents(cx)
 
-    def add_row(inner: tuple[Index, ...]) -> None:
+    def each(body: Callable[[Value], None]) -> None:
         with b.loop(0, count, kind="parallel") as row:
-            index = _result_index(cx, outer, at, b.add(first, row.iv))
-            value = cx.operand(0, _source(cx, index, inner))
-            totals.store(_step(cx, totals.load(row.iv), value), row.iv)
+            body(row.iv)
 
-    for_each(b, _extents(cx), add_row, kind="")
-    with b.loop(0, count, kind="parallel") as row:
-        index = _result_index(cx, outer, at, b.add(first, row.iv))
-        cx.store(_finish(cx, totals.load(row.iv)), index)
+    def add_rows(outside: tuple[Index, ...], start: Index, stop: Index) -> None:
+        """Rows [start, stop) of the last reduced axis: a short sum, which then joins the total."""
+        each(lambda i: part.store(_start(cx), i))
+        with b.loop(start, stop, kind="") as inner:
+
+            def add(i: Value) -> None:
+                index = _result_index(cx, outer, at, b.add(first, i))
+                value = cx.operand(0, _source(cx, index, (*outside, inner.iv)))
+                part.store(_step(cx, part.load(i), value), i)
+
+            each(add)
+        each(lambda i: totals.store(_step(cx, totals.load(i), part.load(i)), i))
+
+    each(lambda i: totals.store(_start(cx), i))
+    if len(extents) > 1:
+        for_each(b, extents[:-1], lambda i: add_rows(i, 0, b.dim(extents[-1])), kind="")
+    elif not extents:
+        add_rows((), 0, 1)
+    else:
+        pieces = ceil_div(extents[0], SHORT_SUM)
+        with b.loop(0, b.dim(pieces), kind="") as piece:
+            start = b.mul(piece.iv, SHORT_SUM)
+            stop = b.index("min", b.add(start, SHORT_SUM), b.dim(extents[0]))
+            add_rows((), start, stop)
+    each(
+        lambda i: cx.store(
+            _finish(cx, totals.load(i)), _result_index(cx, outer, at, b.add(first, i))
+        )
+    )
 
 
 def _result_index(

@@ -40,6 +40,8 @@ class MicroKernel:
     levels: nested k loops. chains: independent sums per accumulator (hides the FMA's latency
     where rows*vectors is small). unroll: k steps per trip of the innermost loop.
     unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
+    chunk: k steps after which sums in registers are added to the tile and begin anew, 0 for never:
+    a long sum in one chain of roundings is far less exact than a sum of short ones.
     """
 
     rows: tuple[int, int]
@@ -51,6 +53,7 @@ class MicroKernel:
     unroll: int = 1
     unit: bool = True
     ahead: int = 0
+    chunk: int = 0
     dtype: str = "f32"
 
     @property
@@ -58,6 +61,7 @@ class MicroKernel:
         """The function's name in its module."""
         shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
         loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
+        loops += f"f{self.chunk}" if self.chunk else ""
         return f"tile.{self.dtype}.{shape}.{loops}"
 
 
@@ -91,26 +95,46 @@ class _Emitter:
         self.count = shape.rows[0] * shape.rows[1] * shape.vectors
 
     def emit(self) -> None:
-        """The whole body: start, k loops, join of the chains, stores."""
-        starts = self._starts()
-        spare = [zero(self.kind)] * (self.count * (self.shape.chains - 1))
-        sums = self._level(0, i64(0), i64(0), starts + spare)[1]
+        """The whole body: start, k loops, stores."""
+        empty = [zero(self.kind)] * (self.count * self.shape.chains)
+        if self.shape.chunk:
+            with self.b.if_then(self.b.icmp_signed("==", self.resume, i64(0))):
+                self._store(empty)
+            _, *sums = self._level(0, i64(0), i64(0), [i64(0), *empty])[1]
+            self._add_to_tile(sums)
+        else:
+            starts = self._starts()
+            sums = self._level(0, i64(0), i64(0), [*starts, *empty[self.count :]])[1]
+            self._store(self._joined(sums))
+        self.b.ret_void()
+
+    def _joined(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """The chains of each accumulator, added up."""
+        result = sums[: self.count]
         for chain in range(1, self.shape.chains):
             extra = sums[chain * self.count : (chain + 1) * self.count]
-            sums[: self.count] = [
-                self.b.fadd(x, y) for x, y in zip(sums[: self.count], extra, strict=True)
-            ]
-        for at, value in enumerate(sums[: self.count]):
-            store(self.b, value, self.tile, i64(at * self.shape.lanes))
-        self.b.ret_void()
+            result = [self.b.fadd(x, y) for x, y in zip(result, extra, strict=True)]
+        return result
+
+    def _store(self, values: list[ir.Value]) -> None:
+        for place, value in zip(self._places(), values, strict=False):
+            store(self.b, value, self.tile, place)
+
+    def _add_to_tile(self, sums: list[ir.Value]) -> None:
+        for place, value in zip(self._places(), self._joined(sums), strict=True):
+            old = load(self.b, self.tile, place, self.kind)
+            store(self.b, self.b.fadd(old, value), self.tile, place)
+
+    def _places(self) -> list[ir.Value]:
+        """Element offsets of the tile's vectors."""
+        return [i64(at * self.shape.lanes) for at in range(self.count)]
 
     def _starts(self) -> list[ir.Value]:
         b, entry = self.b, self.b.block
         again, begin = b.append_basic_block("resume"), b.append_basic_block("begin")
         b.cbranch(b.icmp_signed("!=", self.resume, i64(0)), again, begin)
         b.position_at_end(again)
-        places = [i64(at * self.shape.lanes) for at in range(self.count)]
-        loaded = [load(b, self.tile, place, self.kind) for place in places]
+        loaded = [load(b, self.tile, place, self.kind) for place in self._places()]
         b.branch(begin)
         b.position_at_end(begin)
         phis = [b.phi(self.kind) for _ in loaded]
@@ -138,9 +162,51 @@ class _Emitter:
     def _innermost(
         self, extent: ir.Value, stride: ir.Value, a: ir.Value, k: ir.Value, sums: list[ir.Value]
     ) -> tuple[ir.Value, list[ir.Value]]:
-        b, unroll = self.b, self.shape.unroll
+        b, chunk = self.b, i64(self.shape.chunk)
         rows = self._row_pointers(a)
         panel = self._offset(self.panel, b.mul(k, self.pitch))
+        if not self.shape.chunk:
+            sums = self._steps(rows, panel, stride, i64(0), extent, sums)
+            return b.add(k, extent), sums
+
+        def piece(i: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+            first = b.mul(i, chunk)
+            left = b.sub(extent, first)
+            steps = b.select(b.icmp_signed("<", left, chunk), left, chunk)
+            summed = self._steps(rows, panel, stride, first, steps, values[1:])
+            return self._begun_anew(b.add(values[0], steps), summed)
+
+        pieces = b.sdiv(b.add(extent, i64(self.shape.chunk - 1)), chunk)
+        return b.add(k, extent), repeat_guarded(b, pieces, sums, piece)
+
+    def _begun_anew(self, steps: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+        """[steps since the sums began, sums], empty again after `chunk` steps."""
+        b, before = self.b, self.b.block
+        full, after = b.append_basic_block("chunk"), b.append_basic_block("summing")
+        b.cbranch(b.icmp_signed(">=", steps, i64(self.shape.chunk)), full, after)
+        b.position_at_end(full)
+        self._add_to_tile(sums)
+        b.branch(after)
+        b.position_at_end(after)
+        state = []
+        for value in (steps, *sums):
+            phi = b.phi(value.type)
+            phi.add_incoming(value, before)
+            phi.add_incoming(ir.Constant(value.type, None), full)
+            state.append(phi)
+        return state
+
+    def _steps(
+        self,
+        rows: list[ir.Value],
+        panel: ir.Value,
+        stride: ir.Value,
+        start: ir.Value,
+        count: ir.Value,
+        sums: list[ir.Value],
+    ) -> list[ir.Value]:
+        """`count` steps of the innermost k from `start` on."""
+        b, unroll = self.b, self.shape.unroll
 
         def trip(i: ir.Value, values: list[ir.Value], first: ir.Value, steps: int) -> list:
             step = b.add(first, b.mul(i, i64(steps)))
@@ -148,13 +214,13 @@ class _Emitter:
                 values = self._step(rows, panel, b.add(step, i64(u)), stride, values, u)
             return values
 
-        whole = b.sdiv(extent, i64(unroll)) if unroll > 1 else extent
-        sums = repeat_guarded(b, whole, sums, lambda i, v: trip(i, v, i64(0), unroll))
+        whole = b.sdiv(count, i64(unroll)) if unroll > 1 else count
+        sums = repeat_guarded(b, whole, sums, lambda i, v: trip(i, v, start, unroll))
         if unroll > 1:
             done = b.mul(whole, i64(unroll))
-            left = b.sub(extent, done)
-            sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, done, 1))
-        return b.add(k, extent), sums
+            left, rest = b.sub(count, done), b.add(start, done)
+            sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, rest, 1))
+        return sums
 
     def _row_pointers(self, a: ir.Value) -> list[ir.Value]:
         b, (outer, inner) = self.b, self.shape.rows

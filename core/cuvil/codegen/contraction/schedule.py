@@ -22,6 +22,7 @@ _MOST_ROWS = 28
 _LATENCY_SUMS = 10  # independent accumulators that keep two FMA pipes of latency 4-5 busy
 _PAD = 16  # elements after each packed row of A
 _PANELS_PER_PACKING = 12  # of B, that share the cost of copying rows of A
+_CHUNK = 256  # k steps summed in registers: rounding errors stay small, joining costs a percent
 _AHEAD_BYTES = 8192  # of B: two pages, since hardware prefetchers stop at the end of one
 _PREFETCH_ROWS = 4  # with fewer, loads of B alone keep the memory busy
 
@@ -186,9 +187,12 @@ def tile_shape(
     unit = schedule.k[-1].a_stride == 1
     row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
     ahead = _AHEAD_BYTES // row_bytes if size[0] * size[1] >= _PREFETCH_ROWS else 0
+    steps = _static_product([dim.extent for dim in schedule.k])
+    chunk = 0 if steps is not None and steps <= _CHUNK else _CHUNK
     return MicroKernel(
-        size, vectors, schedule.lanes, spec.panel, levels, chains, chains, unit, ahead, spec.dtype
-    )
+        size, vectors, schedule.lanes, spec.panel, levels, chains, chains, unit, ahead, chunk,
+        spec.dtype,
+    )  # fmt: skip
 
 
 def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tuple[int, int]:
