@@ -43,7 +43,8 @@ class KernelCx(ElementCx, Protocol):
     tasks(dims): declares the space of independent tasks and gives this task's multi-index; called
     at most once, first (not at all: one task). store(value, index, result): writes an element of
     a result; a fused pointwise consumer is applied on the way. result_buffer(result): the buffer
-    itself, for kernels that read back what they have stored; nothing is fused behind it then.
+    itself, dense, for kernels that read back what they have stored; nothing is fused behind it
+    then, and the record's tags say "dense".
     scratch(count, dtype): room for `count` elements that this task alone uses; asked for after
     `tasks` and outside loops. A symbolic count gets its room in the arena, one part per task.
     """

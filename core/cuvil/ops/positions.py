@@ -44,5 +44,5 @@ POSITIONS = Primitive(
     evaluate=_evaluate,
     attrs={"count": Attr("dim")},
     kernel=_kernel,
-    tags=frozenset({"anchor"}),
+    tags=frozenset({"anchor", "dense"}),
 ).register()

@@ -24,7 +24,7 @@ from cuvil.ops.lowering import KernelCx, axis_in, for_each
 
 REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 _ATTRS = {"reduction": Attr("str", "none")}
-_TAGS = frozenset({"anchor", "scatter"})
+_TAGS = frozenset({"anchor", "scatter", "dense"})
 
 
 def _check(what: str, t: Sequence[TensorType], a: Attrs) -> None:

@@ -112,7 +112,9 @@ class Cx:
     def result_buffer(self, result: int = 0) -> Value:
         if self.draft.group.root is not self.op:
             raise ReadsBack
-        return self.draft.writes[self.op.results[result]]
+        value = self.op.results[result]
+        assert self.draft.layouts.is_dense(value), f"{self.op.name} lacks the tag 'dense'"
+        return self.draft.writes[value]
 
     def scratch(self, count: Dim, dtype: str) -> Scratch:
         if isinstance(count, int):

@@ -76,7 +76,9 @@ class _Finder:
             return False
         if group.away or group.root.name in {*_WRITTEN, *_READ, "cuvil.reshape"}:
             return False
-        return not group.is_control and self.templates.writes_in_place(group)
+        if group.is_control or "dense" in of(group.root).tags:
+            return False
+        return self.templates.writes_in_place(group)
 
     def _read_in_place(self, value: Value, but: Operation | None) -> bool:
         """Whether all that read the value, one op aside, can do so by strides."""
