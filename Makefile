@@ -5,8 +5,8 @@ RUN_TESTS := tools/bazel/run_tests
 C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cc')
 
 .NOTPARALLEL:
-.PHONY: help setup setup-torch setup-bench demo test test-all test-asan test-ubsan test-tsan ci lint \
-  format wheels check-wheels conformance bench fuzz clean
+.PHONY: help setup setup-torch setup-bench setup-qemu demo test test-all test-asan test-ubsan \
+  test-tsan ci lint format wheels check-wheels conformance bench fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -19,6 +19,9 @@ setup-torch:
 
 setup-bench:
 	tools/setup torch bench
+
+setup-qemu:
+	tools/setup qemu
 
 demo: setup  ## compile a real model, check it, time it, call it from Python and C
 	$(PYTHON_ENV) -m tools.demo
