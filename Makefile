@@ -65,8 +65,9 @@ conformance: setup  ## the score in ONNX's own test suite
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)
 
-fuzz: setup  ## mutated models and artefacts: an error or an answer, never a crash
-	$(PYTHON_ENV) -m tools.fuzz
+fuzz: setup  ## damaged models and random programs: an error or a right answer, never a crash
+	$(PYTHON_ENV) -m tests.fuzz.mutate
+	$(PYTHON_ENV) -m tests.fuzz.differential
 
 clean:  ## remove what was built, keep .venv
 	-tools/bazelw clean
