@@ -7,7 +7,7 @@ networks, is defined here in numpy. The file's weights are taken as exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +15,33 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.float64_ops import OPERATORS
+from tools.models.float64_ops import OPERATORS
 
 SINGLE, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 STAYS_SINGLE = {"Resize": (1, 2)}
 """Operands whose type the standard fixes to float32, by operator."""
 
 
-def evaluate(path: Path, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Outputs by name in float64 (integers and booleans as they are)."""
-    model = onnx.load(path)
-    _widen_graph(model.graph, _single_names(model.graph))
-    for function in model.functions:
-        for node in function.node:
-            _widen_node(node, frozenset())
-    session = ReferenceEvaluator(model, new_ops=list(OPERATORS))
-    values = session.run(None, {name: _wide(array) for name, array in inputs.items()})
-    return dict(zip(session.output_names, values, strict=True))
+class Exact:
+    """A model in float64; making one takes longer than a run of a small model."""
+
+    def __init__(self, path: Path) -> None:
+        model = onnx.load(path)
+        _widen_graph(model.graph, _single_names(model.graph))
+        for function in model.functions:
+            for node in function.node:
+                _widen_node(node, frozenset())
+        self._session = ReferenceEvaluator(model, new_ops=list(OPERATORS))
+
+    def outputs(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Outputs by name in float64 (integers and booleans as they are)."""
+        values = self._session.run(None, {name: _wide(array) for name, array in inputs.items()})
+        return dict(zip(self._session.output_names, values, strict=True))
+
+
+def evaluate(path: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`Exact(path).outputs(inputs)`."""
+    return Exact(path).outputs(inputs)
 
 
 def _widen_graph(graph: GraphProto, keep: frozenset[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.models.zoo_cases import assert_accurate, assert_close
+from tools.models.judge import Errors, assert_accurate, assert_close
 
 REF = np.array([[100.0, 1.0], [0.0, -1.0]], np.float32)
 
@@ -50,9 +50,29 @@ def test_empty_outputs_agree():
     assert_close("y", np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32))
 
 
+def errors(exact: np.ndarray, own: float, reference: float) -> Errors:
+    found = Errors()
+    found.add(
+        (exact + [0, own]).astype(np.float32), (exact + [0, reference]).astype(np.float32), exact
+    )
+    return found
+
+
 def test_error_against_float64_is_measured_by_the_reference():
     exact = np.array([1.0, 2.0])
-    ref = (exact + [0, 1e-5]).astype(np.float32)
-    assert_accurate("y", (exact + [0, 3e-5]).astype(np.float32), ref, exact)
-    with pytest.raises(AssertionError, match=r"more than 4\.0 times"):
-        assert_accurate("y", (exact + [0, 5e-5]).astype(np.float32), ref, exact)
+    assert_accurate("y", errors(exact, 3e-5, 1e-5))
+    with pytest.raises(AssertionError, match=r"5 times the reference.*at most 4\.0"):
+        assert_accurate("y", errors(exact, 5e-5, 1e-5))
+
+
+def test_an_exact_reference_forgives_one_rounding():
+    exact = np.array([1.0, 2.0])
+    assert errors(exact, 4.8e-7, 0).ratio == pytest.approx(2)
+    assert errors(exact, 0, 0).ratio == 0
+
+
+def test_engines_are_compared_over_all_runs():
+    exact, found = np.array([1.0, 2.0]), Errors()
+    for own, reference in ((4e-5, 1e-5), (1e-6, 8e-5)):
+        found.add(*((exact + error).astype(np.float32) for error in (own, reference)), exact)
+    assert found.ratio == pytest.approx(0.5, rel=0.02)

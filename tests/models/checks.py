@@ -1,0 +1,55 @@
+"""What has to hold for every compiled model of the zoo."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tools.models import c_program, trials
+from tools.models.case import ModelCase
+from tools.models.compiled import Compiled
+from tools.models.float64 import Exact
+from tools.models.judge import Errors, OnnxRuntime, assert_accurate, assert_close
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """A model and the library that it was compiled to."""
+
+    case: ModelCase
+    compiled: Compiled
+
+
+def check_agrees_with_onnxruntime(model: ZooModel) -> None:
+    """Three seeds, a real input and other sizes, by one compile."""
+    peer = OnnxRuntime(model.case)
+    for trial in (*trials.usual(model.case), *trials.other_sizes(model.case)):
+        got = model.compiled.outputs(trial.inputs)
+        for name, ref in peer.outputs(trial.inputs).items():
+            assert_close(f"{trial.label}: {name}", got[name], ref, model.case.tolerance)
+
+
+def check_accurate(model: ZooModel) -> None:
+    """The error against float64, by the measure of ONNX Runtime's, on three seeds and the real."""
+    peer, exact = OnnxRuntime(model.case), Exact(model.case.path)
+    errors: dict[str, Errors] = defaultdict(Errors)
+    for trial in trials.usual(model.case):
+        got, truth = model.compiled.outputs(trial.inputs), exact.outputs(trial.inputs)
+        for name, ref in peer.outputs(trial.inputs).items():
+            errors[name].add(got[name], ref, truth[name])
+    for name, found in errors.items():
+        assert_accurate(name, found)
+
+
+def check_same_from_c(model: ZooModel, program: Path, folder: Path) -> None:
+    """A C program that uses the same library computes the same bytes."""
+    inputs = model.case.inputs(0)
+    from_c = c_program.run(program, model.compiled.artefact, inputs, folder)
+    got = model.compiled.outputs(inputs)
+    assert list(from_c) == list(got)
+    for name, value in got.items():
+        assert from_c[name].dtype == value.dtype
+        np.testing.assert_array_equal(from_c[name].view(np.uint8), value.view(np.uint8), name)

@@ -1,0 +1,39 @@
+"""The zoo as compiled libraries, each compiled once per test file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from models.checks import ZooModel
+
+from cuvil_runtime import include_dir
+from tools.models import c_program, zoo
+from tools.models.case import ZooError
+from tools.models.compiled import Library
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    made = Library(tmp_path_factory.mktemp("zoo"))
+    yield made
+    made.clear()
+
+
+@pytest.fixture(scope="module")
+def model(request: pytest.FixtureRequest, library: Library) -> ZooModel:
+    """The zoo model that the test names as its parameter, skipped where it cannot be had."""
+    try:
+        case = zoo.get(request.param)
+    except ZooError as missing:
+        pytest.skip(str(missing))
+    return ZooModel(case, library.of(case))
+
+
+@pytest.fixture(scope="session")
+def c_runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The C program that runs any library."""
+    if c_program.c_compiler() is None:
+        pytest.skip("no C compiler")
+    return c_program.build(Path(include_dir()), tmp_path_factory.mktemp("c"))
