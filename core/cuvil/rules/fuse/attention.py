@@ -127,7 +127,9 @@ def _fast(letters: _Letters, scores: Scores, values: Value) -> bool:
 
 def _emit(b: Rewriter, letters: _Letters, scores: Scores, values: Value) -> Value:
     q, k = scores.operands[:: -1 if letters.turned else 1]
-    operands, parts = [q, k, values], [letters.q, letters.k, letters.v]
+    heads = _heads(letters, q)
+    k = b.reshape(k, dims=(*[1] * len(heads), *dims_of(k))) if heads else k
+    operands, parts = [q, k, values], [letters.q, heads + letters.k, letters.v]
     mask = reduce(b.add, scores.added) if scores.added else scores.chosen
     if mask is not None:
         operands.append(mask)
@@ -139,3 +141,13 @@ def _emit(b: Rewriter, letters: _Letters, scores: Scores, values: Value) -> Valu
         spec=f"{','.join(parts)}->{letters.out}",
     )
     return result
+
+
+def _heads(letters: _Letters, q: Value) -> str:
+    """Letters of q that are no queries though k and v lack them: heads that share their keys. They
+    become axes of 1 of k. With one query each, they are walked as the queries are."""
+    alone = [c for c in letters.out if c in letters.q and c not in letters.k + letters.v]
+    row = letters.scores[-2]
+    if row not in alone or dims_of(q)[letters.q.index(row)] == 1:
+        return ""
+    return "".join(c for c in alone if c != row)
