@@ -8,11 +8,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from cuvil.engine.front_door import compile_engine
 from cuvil.errors import ModelError
+from cuvil.frontends.onnx import import_model
 from cuvil.ir.dtypes import DTYPES, dtype
 from cuvil.ir.graph import Graph
 from cuvil.onnx_backend import CuvilBackend
 from cuvil.ops import interpreter
+from cuvil.options import Options
 
 NARROW = [row.name for row in DTYPES if row.is_narrow]
 OPSET = [helper.make_opsetid("", 25)]
@@ -147,6 +150,25 @@ def test_quantize_and_dequantize(name):
         expected = np.clip(x / wide, float(limits.min), float(limits.max)).astype(kind.numpy)
     np.testing.assert_array_equal(q.view(np.uint8), expected.view(np.uint8))
     np.testing.assert_array_equal(y, expected.astype(np.float32) * wide)
+
+
+def test_a_last_block_may_be_short():
+    x = codes("i4", 2, 7)
+    scale = np.float32([[1, 2, 3], [4, 5, 6]])  # of 3, 3 and 1 elements
+    node = helper.make_node("DequantizeLinear", ["x", "s"], ["y"], axis=1, block_size=3)
+    made = model([node], [("x", x), ("s", scale)], [("y", TensorProto.FLOAT, 2)])
+    (y,) = run_both(made, x, scale)
+    np.testing.assert_array_equal(y, x.astype(np.float32) * np.repeat(scale, 3, 1)[:, :7])
+
+
+def test_torch_tensors_of_float8():
+    torch = pytest.importorskip("torch")
+    cast = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)
+    x = codes("f8e4m3fn", 16)
+    engine = compile_engine(import_model(model([cast], [("x", x)], [("y", 1, 1)])), Options())
+    given = torch.arange(16, dtype=torch.uint8).view(torch.float8_e4m3fn)
+    y = engine(given)
+    np.testing.assert_array_equal(y.numpy(), x.astype(np.float32))
 
 
 def test_arithmetic_is_refused_by_name():

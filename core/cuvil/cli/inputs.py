@@ -12,6 +12,7 @@ import numpy as np
 
 from cuvil.engine.engine import Engine
 from cuvil.errors import InputError, OptionError
+from cuvil.ir.dtypes import from_numpy
 from cuvil_runtime import TensorInfo
 
 Array = np.ndarray[Any, Any]
@@ -124,7 +125,7 @@ def _random(
         low, high = map(float, bounds) if bounds else (0.0, 2.0)
     except ValueError:
         raise OptionError(f"--input {tensor.name}: expected random:LOW:HIGH") from None
-    if dtype.kind in "biu":
+    if not from_numpy(dtype).is_float:
         if not low < high:
             raise OptionError(f"--input {tensor.name}: LOW must be below HIGH")
         return rng.integers(int(low), int(high), shape).astype(dtype)

@@ -46,6 +46,9 @@ def _to_array(tensor: Any) -> Any:
     plain = tensor.detach().resolve_conj().resolve_neg()
     if plain.dtype is torch.bfloat16:
         return plain  # by DLPack: torch gives numpy no bfloat16
+    name = str(plain.dtype).removeprefix("torch.")
+    if name.startswith("float8"):  # under the same names in ml_dtypes
+        return plain.contiguous().view(torch.uint8).numpy().view(np.dtype(name))
     return plain.numpy()
 
 
@@ -53,4 +56,6 @@ def _to_tensor(array: np.ndarray[Any, Any]) -> Any:
     torch = modules["torch"]
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    if array.dtype.name.startswith("float8"):
+        return torch.from_numpy(array.view(np.uint8)).view(getattr(torch, array.dtype.name))
     return torch.from_numpy(array)

@@ -26,7 +26,11 @@ def spread(cx: Cx, vector: Value, x: Value, axis: int, block: int) -> Value:
     repeated = [*dims[: at + 1], block, *dims[at + 1 :]]
     whole = cx.b.broadcast(unsqueezed(cx, vector, [at + 1]), dims=repeated)
     dims[at] = dims[at] * block
-    return cx.b.reshape(whole, dims=dims)
+    whole = cx.b.reshape(whole, dims=dims)
+    if dims[at] == cx.dims(x)[at]:
+        return whole
+    dims[at] = cx.dims(x)[at]  # the last block is not full
+    return cx.b.slice(whole, starts=(0,) * rank, steps=(1,) * rank, dims=dims)
 
 
 @onnx_op("QuantizeLinear", since=10)
