@@ -196,3 +196,6 @@ def workers() -> Workers:
     pool = Workers(min(8, len(os.sched_getaffinity(0))))
     atexit.register(pool.close)
     return pool
+
+
+os.register_at_fork(after_in_child=workers.cache_clear)  # their pipes are the parent's

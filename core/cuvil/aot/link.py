@@ -59,7 +59,7 @@ def linkers() -> list[Linker]:
     """The linkers of this machine, the one that serves most targets first."""
     found = []
     if find_spec("ziglang"):
-        found.append(Linker("ziglang", (sys.executable, "-m", "ziglang", "ld.lld")))
+        found.append(Linker("ziglang", (sys.executable, "-P", "-m", "ziglang", "ld.lld")))
     for name in ("ld.lld", "ld"):
         path = shutil.which(name)
         if path:

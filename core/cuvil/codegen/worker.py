@@ -3,12 +3,14 @@ process that it happens in."""
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO
 
 from cuvil.codegen.unit import Unit, compile_unit
@@ -18,13 +20,21 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Worker:
-    """One process that compiles units, one after another; started when first used."""
+    """One process that compiles units, one after another; started when first used.
+
+    Threads that share one wait for each other: a unit's answer is the next thing in its pipe.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
 
     def compile(self, unit: Unit) -> bytes:
         """The unit's object. Raises CompileError with LLVM's message, or when the process died."""
+        with self._lock:
+            return self._answer(unit)
+
+    def _answer(self, unit: Unit) -> bytes:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -44,11 +54,10 @@ class Worker:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "cuvil.codegen.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
+            try:
+                self._process = _start()
+            except OSError as error:
+                raise CompileError(f"no process for code generation: {error}") from error
         return self._process
 
     def close(self) -> None:
@@ -85,8 +94,11 @@ class Workers:
         threads = [Thread(target=work, args=(w,)) for w in self._workers[: len(units)]]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:
+            waiting.clear()  # interrupted: nobody asks for the rest
         if failures:
             raise failures[0]
         return [r for r in results if r is not None]
@@ -95,6 +107,18 @@ class Workers:
         """Ends all processes."""
         for worker in self._workers:
             worker.close()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """A worker's process. It imports what this one does, and nothing from the working folder:
+    models are downloaded with other files beside them, and `python -m` would look there first."""
+    path = os.pathsep.join(p for p in sys.path if p)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "cuvil.codegen.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
 
 
 def _send(stream: IO[bytes], data: bytes) -> None:
@@ -114,7 +138,8 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 
 def main() -> None:
-    """Serves units from standard input until it ends."""
+    """Serves units from standard input until it ends. Only its parent writes there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches it too: end without a traceback
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:
@@ -124,7 +149,7 @@ def main() -> None:
         try:
             answer = b"+" + compile_unit(pickle.loads(data))
         except Exception as error:
-            answer = b"-" + str(error).encode()
+            answer = b"-" + (str(error) or type(error).__name__).encode()
         _send(sink, answer)
 
 
