@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 
+from cuvil.frontends.onnx import import_model
 from cuvil.ir.build import Builder
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Value
@@ -76,3 +78,33 @@ def test_a_slice_is_read_where_it_lies() -> None:
         return b.contract(left, left, spec="ik,jk->ij")
 
     _same(_graph(build))
+
+
+def test_a_loop_keeps_what_it_reads_anew_in_every_iteration() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 18]>
+        g (float[8, 8] x) => (float[8, 8] z) <int64 n = {3}, bool go = {1}> {
+          y = MatMul(x, x)
+          z = Loop(n, go, x) <body = one (int64 i, bool c, float[8, 8] s)
+            => (bool again, float[8, 8] next) {
+              again = Identity(c)
+              t = Mul(y, s)
+              u = Transpose(t)
+              next = MatMul(t, u)
+          }>
+        }""")
+    graph = import_model(model)
+    x = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    expected, got = run(graph, {"x": x})["z"], run_plan(make_plan(graph), {"x": x})["z"]
+    np.testing.assert_allclose(got, expected, rtol=1e-4)
+
+
+def test_a_chain_of_any_length_is_cut_into_kernels() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        for _ in range(500):
+            x = b.neg(x)
+        return b.abs(x)
+
+    graph = _graph(build)
+    assert len(make_plan(graph).kernels) > 1
+    _same(graph)

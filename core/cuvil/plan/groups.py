@@ -17,6 +17,7 @@ from cuvil.ir.graph import ReturnOp, YieldOp
 from cuvil.ir.names import Block, Operation
 from cuvil.ir.record import Primitive, of, tensor_type
 
+DEEPEST = 64  # ops inlined into one another: what walks a kernel's ops does so recursively
 FREE = frozenset({"dims", "iota", "broadcast"})
 EXPENSIVE = frozenset(
     [
@@ -142,6 +143,7 @@ class _Partition:
         self.through: set[Operation] = set()  # views that a template reads through
         self.group: dict[Operation, Group] = {}
         self.repeated: set[Operation] = set()  # inlined where an element is asked for repeatedly
+        self.depth: dict[Operation, int] = {}  # between an op and the root that it is inlined into
 
     def run(self) -> list[Group]:
         roots: list[Group] = []
@@ -152,6 +154,8 @@ class _Partition:
             if home is None:
                 home = self._new_group(op)
                 roots.append(home)
+            else:
+                self.depth[op] = self._depth(op)
             self.group[op] = home
             home.members.append(op)
         for group in roots:
@@ -176,6 +180,8 @@ class _Partition:
         local = all(has_record(c) and c.parent is self.block for c in consumers)
         if not consumers or not local or any(_reads_stored(c) for c in consumers):
             return None
+        if self._depth(op) > DEEPEST:
+            return None
         homes = {id(self.group[c]): self.group[c] for c in consumers}
         if len(homes) != 1:
             return self._free_home(op, list(homes.values()))
@@ -188,6 +194,9 @@ class _Partition:
         if record.element is None or not self._pullable(op, consumers, home):
             return None
         return home
+
+    def _depth(self, op: Operation) -> int:
+        return 1 + max(self.depth.get(consumer, 0) for consumer in users(op))
 
     def _free_home(self, op: Operation, homes: list[Group]) -> Group | None:
         """A free op may be inlined in several kernels; its group here is the last one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuvil.ir.names import Operation, Value
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import free_of_views
@@ -29,17 +29,20 @@ def overwritten(
     for value in reads:
         own = tensor_type(value)
         fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
-        if fits and isinstance(memory.places.get(value), Arena) and _dies(value, layouts, known):
+        owned = _made_in(group.root.parent, value) and not layouts.parts(value)
+        placed = isinstance(memory.places.get(value), Arena)
+        if fits and owned and placed and _read_out(value, known):
             return value
     return None
 
 
-def _dies(value: Value, layouts: Layouts, known: set[Operation]) -> bool:
-    """Whether a plain op of this block has made the value and all that read it are known."""
+def _made_in(block: Block | None, value: Value) -> bool:
+    """Whether a plain op of this block has made the value: a loop's body finds what lies outside
+    of it again in the next iteration."""
     owner = value.owner
-    if not isinstance(owner, Operation) or owner.regions or owner.name == "cuvil.reshape":
+    if not isinstance(owner, Operation) or owner.parent is not block:
         return False
-    return not layouts.parts(value) and _read_out(value, known)
+    return not owner.regions and owner.name != "cuvil.reshape"
 
 
 def _read_out(value: Value, known: set[Operation]) -> bool:

@@ -15,7 +15,7 @@ from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.devices import Assignment
-from cuvil.plan.groups import Group, partition
+from cuvil.plan.groups import Group, partition, users
 from cuvil.plan.in_place import overwritten
 from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
@@ -413,16 +413,14 @@ def _split(group: Group) -> list[Group]:
     """The anchor as a kernel of its own, then the consumers that were fused behind it."""
     anchor = group.anchor
     assert anchor is not None and anchor is not group.root
-    members = set(group.members)
 
-    def reach(op: Operation, stop: Operation | None) -> list[Operation]:
-        found: list[Operation] = []
-        for operand in op.operands:
-            owner = operand.owner
-            if isinstance(owner, Operation) and owner in members and owner is not stop:
-                found += reach(owner, stop)
-        return [*found, op]
+    def behind(op: Operation, stop: Operation | None) -> list[Operation]:
+        """The members that an op needs, itself the last; stop: one not to look at."""
+        needed = {op}
+        for member in reversed(group.members):
+            if member is not stop and not needed.isdisjoint(users(member)):
+                needed.add(member)
+        return [member for member in group.members if member in needed]
 
-    first = Group(anchor, anchor, group.template, list(dict.fromkeys(reach(anchor, None))))
-    second = Group(group.root, None, False, list(dict.fromkeys(reach(group.root, anchor))))
-    return [first, second]
+    first = Group(anchor, anchor, group.template, behind(anchor, None))
+    return [first, Group(group.root, None, False, behind(group.root, anchor))]
