@@ -216,6 +216,21 @@ def _attention(given: Types, results: Types, a: Attrs) -> Conditions:
                 yield Condition(dim, extents[c], True)
 
 
+def _suppress(given: Types, results: Types, _: Attrs) -> Conditions:
+    boxes, order, eligible = (kind.dims for kind in given[:3])
+    yield from _same(boxes, (order[0], order[2], 4))
+    yield from _same(order, eligible)
+
+
+def _roi_align(given: Types, _: Types, __: Attrs) -> Conditions:
+    yield from _same(given[1].dims, (given[2].dims[0], 4))
+    yield from _not_empty(given[0].dims, (0, 2, 3))
+
+
+def _square(given: Types, _: Types, __: Attrs) -> Conditions:
+    return _same(given[0].dims[-1:], given[0].dims[-2:-1])
+
+
 def _loop(given: Types, results: Types, _: Attrs) -> Conditions:
     return chain.from_iterable(
         _same(g.dims, r.dims) for g, r in zip(given, results[: len(given)], strict=True)
@@ -243,4 +258,7 @@ _RULES: Mapping[str, Rule] = {
     "scatter_nd": _scatter_nd,
     "attention": _attention,
     "loop": _loop,
+    "suppress": _suppress,
+    "roi_align": _roi_align,
+    "determinant": _square,
 }

@@ -108,6 +108,9 @@ class NodeCx:
     def inputs_of(self, value: Value) -> tuple[str, ...]:
         return self._importer.inputs_of(value)
 
+    def needs(self, value: Value, what: str) -> NoReturn:
+        raise self._importer.data_dependent(self._where, what, value)
+
     def fail(self, reason: str) -> NoReturn:
         raise UnsupportedError(f"{self._where}: {reason}")
 

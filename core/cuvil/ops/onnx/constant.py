@@ -11,6 +11,7 @@ from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max
 from cuvil.ir.dtypes import dtype
 from cuvil.ops.narrow_meaning import ROUND_MODES
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import as_i64, extents
 from cuvil.ops.onnx.registry import onnx_op
 
 
@@ -44,7 +45,7 @@ def constant(
 def constant_of_shape(cx: Cx, shape: Value, *, value: Any = None) -> Value:
     """One value everywhere, by default 0.0."""
     scalar = cx.b.const(np.float32(0)) if value is None else cx.tensor(value)
-    dims = cx.known_ints(shape, "the shape")
+    dims = extents(cx, shape, "the shape")
     return filled(cx, cx.b.reshape(scalar, dims=()), dims)
 
 
@@ -68,10 +69,29 @@ def eye_like(cx: Cx, x: Value, *, dtype: int | None = None, k: int = 0) -> Value
 def range_(cx: Cx, start: Value, limit: Value, delta: Value) -> Value:
     """start, start + delta, ... before limit."""
     kind = cx.type(start).dtype
-    count = _range_count(cx, start, limit, delta)
+    if all(cx.known(v) is not None for v in (start, limit, delta)):
+        count = _range_count(cx, start, limit, delta)
+    else:
+        count = _found_count(cx, *(_scalar(cx, v) for v in (start, limit, delta)))
     steps = cx.b.iota(dims=(count,), axis=0, dtype="i64")
     place = steps if kind.name == "i64" else cx.b.cast(steps, to=kind.name)
     return cx.b.add(cx.b.mul(place, _scalar(cx, delta)), _scalar(cx, start))
+
+
+def _found_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
+    """ceil((limit - start) / delta), or 0, as the run finds it."""
+    b, kind = cx.b, cx.type(start).dtype
+    if kind.is_float:
+        wide_ = [b.cast(v, to="f64") for v in (start, limit, delta)]
+        steps = b.ceil(b.div(b.sub(wide_[1], wide_[0]), wide_[2]))
+        count = b.cast(b.max(steps, b.scalar(0, steps)), to="i64")
+    else:
+        first, last, step = (as_i64(cx, v) for v in (start, limit, delta))
+        zero, one = b.scalar(0, "i64"), b.scalar(1, "i64")
+        span = b.select(b.lt(step, zero), b.sub(first, last), b.sub(last, first))
+        size = b.max(b.abs(step), one)
+        count = b.div(b.add(b.max(span, zero), b.sub(size, one)), size)
+    return cx.bind(count, "steps")
 
 
 def _scalar(cx: Cx, x: Value) -> Value:

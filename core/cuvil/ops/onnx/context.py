@@ -87,6 +87,9 @@ class Cx(Protocol):
     def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
         """Names of the graph's inputs (or "" for a region's) whose elements decide a value."""
 
+    def needs(self, value: SSAValue, what: str) -> NoReturn:
+        """Raises UnsupportedError: `what` must be known at compile time and depends on a value."""
+
     def fail(self, reason: str) -> NoReturn:
         """Raises UnsupportedError: a sound model asks for what is not implemented."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cuvil.ir.dims import Dim, product
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.dynamic import where_true
+from cuvil.ops.onnx.dynamic import extents, where_true
 from cuvil.ops.onnx.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -56,7 +56,7 @@ def scatter_nd(
 def one_hot(cx: Cx, indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
     """values[1] where the position along a new axis is the index, else values[0]."""
     known = cx.known(depth)
-    size: Dim = cx.known_ints(depth, "depth")[0] if known is None else known.ravel()[0]
+    size: Dim = _found_depth(cx, depth) if known is None else known.ravel()[0]
     size = int(size) if isinstance(size, np.generic) else size
     rank = cx.type(indices).rank
     at = axis_in(cx, axis, rank + 1)
@@ -67,6 +67,10 @@ def one_hot(cx: Cx, indices: Value, depth: Value, values: Value, *, axis: int = 
     steps = cx.b.iota(dims=[size if k == at else 1 for k in range(rank + 1)], axis=at)
     off, on = (_element(cx, values, k) for k in (0, 1))
     return cx.b.select(cx.b.eq(place, steps), on, off)
+
+
+def _found_depth(cx: Cx, depth: Value) -> Dim:
+    return extents(cx, cx.b.cast(depth, to="i64"), "depth")[0]
 
 
 def _number(cx: Cx, value: Dim) -> Value:

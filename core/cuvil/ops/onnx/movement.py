@@ -9,6 +9,7 @@ import numpy as np
 from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max, dim_min
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import as_value, elements, extents, signed_extents, slice_bounds
 from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -43,6 +44,9 @@ def slice_inputs(
     cx: Cx, x: Value, starts: Value, ends: Value, axes: Value = None, steps: Value = None
 ) -> Value:
     """numpy's slices: bounds are clamped, negative ones count from the end."""
+    known = [v is None or cx.known(v) is not None for v in (starts, ends, steps)]
+    if not all(known):
+        return _sliced_by_data(cx, x, starts, ends, axes, steps)
     first, last = cx.known_ints(starts, "starts"), cx.known_ints(ends, "ends")
     chosen = list(range(len(first))) if axes is None else index_list(cx, axes, "axes")
     return sliced(
@@ -53,6 +57,34 @@ def slice_inputs(
         chosen,
         [1] * len(first) if steps is None else index_list(cx, steps, "steps"),
     )
+
+
+def _sliced_by_data(
+    cx: Cx, x: Value, starts: Value, ends: Value, axes: Value, steps: Value
+) -> Value:
+    """Bounds that the run finds; where steps are, too, elements are gathered."""
+    first, last = elements(cx, starts, "starts"), elements(cx, ends, "ends")
+    chosen = list(range(len(first))) if axes is None else index_list(cx, axes, "axes")
+    one = cx.b.scalar(1, "i64")
+    strides = [one] * len(first) if steps is None else elements(cx, steps, "steps")
+    if not len(first) == len(last) == len(chosen) == len(strides):
+        cx.bad("starts, ends, axes and steps differ in length")
+    at = axes_in(cx, chosen, cx.type(x).rank)
+    for axis, start, end, step in zip(at, first, last, strides, strict=True):
+        dims = list(cx.dims(x))
+        begin, count = slice_bounds(cx, dims[axis], start, end, step)
+        size = cx.bind(count, "sliced", most=dims[axis])
+        if cx.known(step) is None:
+            place = cx.b.iota(dims=(size,), axis=0)
+            x = cx.b.gather(x, cx.b.add(cx.b.mul(place, step), begin), axis=axis)
+        else:
+            origin: list[Dim] = [0] * len(dims)
+            origin[axis] = cx.bind(begin, "start", most=dims[axis])
+            (stride,) = index_list(cx, step, "a step")
+            by = [stride if k == axis else 1 for k in range(len(dims))]
+            dims[axis] = size
+            x = cx.b.slice(x, starts=origin, steps=by, dims=dims)
+    return x
 
 
 def sliced(
@@ -137,7 +169,11 @@ def split(
     """Parts of an axis: of the given sizes, or equal ones, the last perhaps smaller."""
     if num_outputs is not None and num_outputs != len(cx.outputs):
         cx.bad(f"num_outputs is {num_outputs}, but there are {len(cx.outputs)} outputs")
-    return _split(cx, x, axis, None if sizes is None else cx.known_ints(sizes, "split"))
+    if sizes is None:
+        return _split(cx, x, axis, None)
+    extent = cx.dims(x)[axis_in(cx, axis, cx.type(x).rank)]
+    most = [extent] * len(cx.outputs)
+    return _split(cx, x, axis, extents(cx, sizes, "split", most=most))
 
 
 def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Value, ...]:
@@ -165,6 +201,8 @@ def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Va
 @onnx_op("Expand", since=8)
 def expand(cx: Cx, x: Value, shape: Value) -> Value:
     """Broadcast with a shape: extents of 1 repeat, on either side."""
+    if cx.known(shape) is None:
+        return _expanded_by_data(cx, x, elements(cx, shape, "the shape"))
     wanted = cx.known_ints(shape, "the shape")
     for have, want in zip(reversed(cx.dims(x)), reversed(wanted), strict=False):
         if have != 1 and want != 1:
@@ -173,10 +211,25 @@ def expand(cx: Cx, x: Value, shape: Value) -> Value:
     return x if dims == cx.dims(x) else cx.b.broadcast(x, dims=dims)
 
 
+def _expanded_by_data(cx: Cx, x: Value, shape: Sequence[Value]) -> Value:
+    """Extents are the shape's, or the operand's where that says 1."""
+    have = cx.dims(x)
+    skip, one = len(shape) - len(have), cx.b.scalar(1, "i64")
+    dims: list[Dim] = list(have[:-skip] if skip < 0 else [])
+    for k, want in enumerate(shape):
+        own = have[k - skip] if k >= skip else 1
+        if own == 1:
+            dims.append(cx.bind(want, "expanded"))
+        else:
+            kept = cx.b.select(cx.b.eq(want, one), as_value(cx, own), want)
+            dims.append(cx.bind(kept, "expanded", most=own))
+    return cx.b.broadcast(x, dims=dims)
+
+
 @onnx_op("Tile", since=6)
 def tile(cx: Cx, x: Value, repeats: Value) -> Value:
     """The tensor repeated along every axis."""
-    dims, times = cx.dims(x), cx.known_ints(repeats, "repeats")
+    dims, times = cx.dims(x), extents(cx, repeats, "repeats")
     if len(times) != len(dims):
         cx.bad(f"{len(times)} repeats for rank {len(dims)}")
     split_, spread, out = [], [], []
@@ -227,7 +280,7 @@ def pad(
     """Pads below and above the axes; negative ones crop."""
     rank = cx.type(x).rank
     fill = cx.b.scalar(0, x) if value is None else cx.b.reshape(value, dims=())
-    given = cx.known_ints(pads, "pads")
+    given = signed_extents(cx, pads, "pads")
     if axes is None:
         return padded(cx, x, given, fill, mode)
     at = axes_in(cx, index_list(cx, axes, "axes"), rank)

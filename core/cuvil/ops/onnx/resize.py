@@ -10,6 +10,7 @@ import numpy as np
 
 from cuvil.ir.dims import Dim, SymDim
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import extents
 from cuvil.ops.onnx.helpers import axes_in, static
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -101,7 +102,7 @@ def resize(
     dims, rank = list(cx.dims(x)), cx.type(x).rank
     at = axes_in(cx, range(rank) if axes is None else axes, rank)
     if sizes is not None and cx.dims(sizes) != (0,):
-        wanted = cx.known_ints(sizes, "sizes")
+        wanted = extents(cx, sizes, "sizes")
         factors, wanted = _by_sizes(cx, [dims[k] for k in at], wanted, keep_aspect_ratio_policy)
     elif scales is not None:
         factors = known_floats(cx, scales, "scales")

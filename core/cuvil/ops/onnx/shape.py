@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuvil.ir.dims import Dim, SymDim, product
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import elements, shape_with_rest
 from cuvil.ops.onnx.helpers import (
     axes_in,
     axis_in,
@@ -37,6 +38,9 @@ def reshape_attribute(
 @onnx_op("Reshape", since=5)
 def reshape(cx: Cx, x: Value, shape: Value, *, allowzero: int = 0) -> Value:
     """Same elements; -1 is what is left, 0 the input's own extent unless `allowzero`."""
+    if cx.known(shape) is None:
+        numbers = elements(cx, shape, "the shape")
+        return cx.b.reshape(x, dims=shape_with_rest(cx, cx.dims(x), numbers, not allowzero))
     wanted = cx.known_ints(shape, "the shape")
     return cx.b.reshape(x, dims=reshaped(cx, x, wanted, bool(allowzero)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import extents
 from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -19,7 +20,8 @@ def top_k(
     cx: Cx, x: Value, k: Value, *, axis: int = -1, largest: int = 1, sorted: int = 1
 ) -> tuple[Value, ...]:
     """(values, positions), always in order; the first of equals comes first."""
-    return _top(cx, x, cx.known_ints(k, "k")[0], axis, bool(largest))
+    extent = cx.dims(x)[axis_in(cx, axis, cx.type(x).rank)]
+    return _top(cx, x, extents(cx, k, "k", most=[extent])[0], axis, bool(largest))
 
 
 def _top(cx: Cx, x: Value, k: Dim, axis: int, largest: bool) -> tuple[Value, ...]:
