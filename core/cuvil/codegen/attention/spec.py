@@ -1,6 +1,6 @@
 """What an attention kernel computes, with every stride in elements.
 
-C[batch, m, :] = epilogue(softmax over n of S[batch, m, n]) V[batch, n, :]), where
+C[batch, m, :] = epilogue(sum over n of softmax(S)[batch, m, n] * V[batch, n, :]), where
 S[batch, m, n] = scale * sum over d of Q[batch, m, d] * K[batch, n, d], then masked. Columns of V
 and C are contiguous.
 """
@@ -48,8 +48,8 @@ class AttentionSpec:
 
     width: elements of a query; q_step, k_step: from one of them to the next. columns: of V.
     mask: "" for none, "add" for floats, "select" for bytes that are zero where the score is
-    `fill`. causal: query m does not see keys behind the m-th. a buffer's name ends in `_at`: its
-    index among the kernel's `buffers`.
+    `fill`. causal: query m does not see keys behind the m-th. q_at ... mask_at: indices into the
+    kernel's `buffers`.
     """
 
     batch: tuple[BatchDim, ...]
