@@ -162,3 +162,20 @@ def test_the_cache_command(
     cuvil("run", dense, "--input", "random")
     assert "removed 1" in cuvil("cache", "clear").out
     assert json.loads(cuvil("cache", "ls", "--json").out) == []
+
+
+def test_an_output_that_is_a_file_is_refused_before_compiling(
+    cuvil: Command, dense: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").write_text("mine")
+    assert "is a file" in cuvil.fails("compile", dense, "-o", tmp_path / "notes")
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_what_is_compiled_already_takes_no_options_of_a_compile(
+    cuvil: Command, dense: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    assert cuvil("compile", dense, "-o", made).status == 0
+    assert "compiled already" in cuvil.fails("run", made, "-i", "zeros", "--dim", "N=1")
+    assert f"--artefact {made}" in cuvil.fails("verify", made)

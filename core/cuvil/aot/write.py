@@ -82,11 +82,14 @@ def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ..
     """Folder, model name and kinds that an output path means.
 
     `build/libbert.so` is ("build", "bert", ("so",)); a path without such an ending is a folder,
-    with no name and the default kinds.
+    with no name and the default kinds. OptionError where the folder is a file.
     """
     path = Path(path)
     kind = path.suffix.removeprefix(".")
     if kind not in LINKABLE:
+        if path.exists() and not path.is_dir():
+            ways = "a folder, or libNAME.so, libNAME.a or NAME.o"
+            raise OptionError(f"output {path} is a file: give {ways}")
         return path, "", ("so",)
     name = path.stem if kind == "o" else path.stem.removeprefix("lib")
     return path.parent, name, (kind,)

@@ -26,7 +26,7 @@ def bench(
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="of every engine")] = 1,
     kernels: Annotated[bool, typer.Option("--kernels", help="time of every kernel too")] = False,
-    seconds: Annotated[float, typer.Option(help="how long to measure, about")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0, help="how long to measure, about")] = 5.0,
     inputs: arg.Input = None,
     size: arg.Size = None,
     seed: arg.Seed = 0,

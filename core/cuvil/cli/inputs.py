@@ -102,9 +102,12 @@ def _array(
 def _loaded(tensor: TensorInfo, path: str) -> Array:
     try:
         found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"--input {tensor.name}={path}: {reason}") from None
+    except OSError as error:
+        raise InputError(f"--input {tensor.name}={path}: {error.strerror or error}") from None
+    except (ValueError, EOFError):  # numpy's own words advise to unpickle it
+        raise InputError(
+            f"--input {tensor.name}={path}: not a .npy or .npz file of numbers"
+        ) from None
     if isinstance(found, np.ndarray):
         return found
     if tensor.name not in found:

@@ -8,7 +8,7 @@ from cuvil.engine.api import load
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
-from cuvil.errors import ModelError
+from cuvil.errors import ModelError, OptionError
 from cuvil.options import Options
 
 _ELF = b"\x7fELF"
@@ -35,8 +35,13 @@ def engine_for(
     cache: bool = True,
     progress: Progress = lambda stage: None,
 ) -> Engine:
-    """The engine of an artefact, or of an ONNX file that is compiled for this machine."""
+    """The engine of an artefact, or of an ONNX file that is compiled for this machine.
+
+    OptionError for options of a compile where there is nothing to compile.
+    """
     if is_artefact(path):
+        if options != Options():
+            raise OptionError(f"{path} is compiled already: options of a compile cannot change it")
         return load(path, threads=threads)
     build = compile_cached if cache else compile_uncached
     return build(path, Wanted(options), threads, progress)

@@ -25,7 +25,7 @@ def run(
     seed: arg.Seed = 0,
     dim: arg.Dim = None,
     threads: arg.Threads = None,
-    time_limit: Annotated[float, typer.Option(help="seconds; 0 is none")] = 0.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="seconds; 0 is none")] = 0.0,
     no_cache: arg.NoCache = False,
     as_json: arg.Json = False,
 ) -> None:

@@ -56,13 +56,22 @@ def verify(
     from cuvil.cli.compare import Tolerance
     from cuvil.cli.console import print_json, progress
     from cuvil.cli.inputs import make_inputs
-    from cuvil.cli.models import engine_for
+    from cuvil.cli.models import engine_for, is_artefact
+    from cuvil.engine.api import load
+    from cuvil.errors import ModelError
 
+    if is_artefact(model):
+        raise ModelError(
+            f"{model} is compiled already: give the ONNX file it came from, and --artefact {model}"
+        )
     options = arg.options_of(opt_level=opt_level, dim=dim, disable=disable_rule)
     tolerance = Tolerance(rtol, atol)
     sizes = arg.parse_sizes("--size", size)
     with progress() as stages:
-        engine = engine_for(artefact or model, options, None, not no_cache, stages)
+        if artefact:
+            engine = load(artefact)
+        else:
+            engine = engine_for(model, options, None, not no_cache, stages)
         feeds = [make_inputs(engine, inputs, sizes, seed + i, "random") for i in range(seeds)]
         found = _outputs(model, engine.run, oracle, options, feeds, tolerance, stages)
         result: dict[str, Any] = {"model": model, "oracle": oracle, "outputs": found}

@@ -200,8 +200,9 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def _warn_unusable(error: OSError) -> None:
+    reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error
     warnings.warn(
-        f"the compile cache is not used: {error.strerror or error}; "
+        f"the compile cache is not used: {reason}; "
         "set CUVIL_CACHE_DIR to another folder, or pass cache=False",
         CacheWarning,
         stacklevel=2,
