@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot.small_models import compiled, dense, dense_reference, stages
+from aot.small_models import affine, compiled, dense, dense_reference, stages
 
 from cuvil import pipeline
 from cuvil.aot import link
@@ -130,3 +130,12 @@ def test_a_small_model_stays_small(tmp_path: Path) -> None:
         pytest.skip(str(missing))
     artefact = compile_to_folder(case.path, tmp_path, Options(target="x86_64"))
     assert artefact.files["so"].stat().st_size < artefact.manifest["weights_bytes"] + 400_000
+
+
+def test_a_library_compiled_anew_replaces_the_one_loaded_from_there(tmp_path: Path) -> None:
+    """The system's loader would give the one that it knows by this path."""
+    ones = np.ones(4, np.float32)
+    for scale in (2, 3, 2, 4):
+        artefact = compile_to_folder(affine("scaled", scale, 0), tmp_path, Options())
+        for _ in range(2):
+            np.testing.assert_array_equal(load(artefact.files["so"]).run([ones])[0], ones * scale)
