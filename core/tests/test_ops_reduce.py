@@ -95,3 +95,9 @@ def test_long_sums_of_rows_are_made_of_short_ones(shape: tuple[int, ...]) -> Non
     op = make_op("reduce", (x,), {"kind": "sum", "axes": axes}, False)
     _, (got,) = lowered(op, (x,), False)
     assert np.abs(got / x.sum(axis=axes, dtype=np.float64) - 1).max() < 1e-6
+
+
+def test_unsigned_numbers_past_the_signed_range() -> None:
+    x = np.array([[2**64 - 1, 2**63 + 1], [2**64 - 3, 2**64 - 2]], np.uint64)
+    for kind in ("min", "max"):
+        check("reduce", x, kind=kind, axes=(1,))

@@ -188,3 +188,14 @@ def test_integer_division_never_traps():
     check(quotient[1:3], [3, -3])
     check(modulo[1:3], [1, 1])
     check(remainder[1:3], [1, -1])
+
+
+def test_unsigned_numbers_past_the_signed_range():
+    data = np.array([[2**64 - 1, 2**63 + 1], [2**64 - 3, 2**64 - 2]], np.uint64)
+    m = Model(18)
+    x = m.feed(data)
+    m.keep(m.op("ReduceMin", x, m.const([1], np.int64), keepdims=0))
+    m.keep(m.op("Sub", m.const(2**64 - 1, np.uint64), x))
+    least, rest = m.run()
+    assert least.tolist() == [2**63 + 1, 2**64 - 3]
+    assert rest.tolist() == [[0, 2**63 - 2], [2, 1]]

@@ -141,9 +141,10 @@ def constant_array(op: Operation, pool: Pool) -> np.ndarray:
     attrs = read_attrs(record.attrs, op.properties)
     if attrs.key:
         return pool.array(attrs.key)
-    numbers = attrs.ints if attrs.ints is not None else attrs.floats
     kind = TensorType.of((), attrs.dtype).dtype.numpy
-    return np.array(numbers, dtype=kind).reshape(attrs.shape)
+    if attrs.ints is None:
+        return np.array(attrs.floats, kind).reshape(attrs.shape)
+    return np.array(attrs.ints, np.int64).astype(kind).reshape(attrs.shape)  # u64 by its bits
 
 
 def is_constant(value: SSAValue) -> bool:

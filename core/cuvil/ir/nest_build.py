@@ -116,14 +116,14 @@ class NestBuilder:
 
     # -- elements ------------------------------------------------------------------------------
     def const(self, value: float | int | bool, dtype: str) -> SSAValue:
-        """A literal element."""
+        """A literal element; a u64 from 2**63 on is written as the i64 of the same bits."""
         attr: Attribute
         if dtype == "bool":
             attr = BoolAttr.from_bool(bool(value))
         elif ElementType.new(dtype).dtype.is_float:
             attr = FloatAttr(float(value), f64)
         else:
-            attr = IntegerAttr(int(value), i64) if value < 2**63 else FloatAttr(float(value), f64)
+            attr = IntegerAttr(int(value), i64)
         kind = ElementType.new(dtype)
         op = nest.ConstantOp.create(result_types=[kind], properties={"value": attr})
         return self._add(op).results[0]
