@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from tools.models import c_program, trials
-from tools.models.case import ModelCase
+import cuvil
+from tools.models import c_program, trials, zoo
+from tools.models.case import ModelCase, ZooError
 from tools.models.compiled import Compiled
 from tools.models.float64 import Exact
 from tools.models.judge import Errors, OnnxRuntime, assert_accurate, assert_close
+
+Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,14 @@ class ZooModel:
 
     case: ModelCase
     compiled: Compiled
+
+
+def zoo_case(name: str) -> ModelCase:
+    """The model, or a skip where it cannot be had."""
+    try:
+        return zoo.get(name)
+    except ZooError as missing:
+        pytest.skip(str(missing))
 
 
 def check_agrees_with_onnxruntime(model: ZooModel) -> None:
@@ -53,3 +66,26 @@ def check_same_from_c(model: ZooModel, program: Path, folder: Path) -> None:
     for name, value in got.items():
         assert from_c[name].dtype == value.dtype
         np.testing.assert_array_equal(from_c[name].view(np.uint8), value.view(np.uint8), name)
+
+
+def check_close_to_onnxruntime(case: ModelCase, run: Callable[[Arrays], Arrays]) -> None:
+    """`run` gives what ONNX Runtime gives on the three seeds and the real input."""
+    peer = OnnxRuntime(case)
+    for trial in trials.usual(case):
+        got = run(trial.inputs)
+        for name, ref in peer.outputs(trial.inputs).items():
+            assert_close(f"{trial.label}: {name}", got[name], ref, case.tolerance)
+
+
+def check_fixed_sizes(case: ModelCase) -> None:
+    """A dynamic model compiled in this process for the one size of the zoo's row."""
+    spec = [(name, None, shape) for name, shape in case.shapes.items()]
+    with cuvil.compile(case.path, input_spec=spec, threads=1, cache=False) as engine:
+        assert all(isinstance(dim, int) for port in engine.get_inputs() for dim in port.dims)
+        check_close_to_onnxruntime(case, by_name(engine))
+
+
+def by_name(engine: cuvil.Engine) -> Callable[[Arrays], Arrays]:
+    """The engine as a function from inputs to outputs by name."""
+    names = [output.name for output in engine.get_outputs()]
+    return lambda inputs: dict(zip(names, engine.run(None, inputs), strict=True))

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from models.checks import ZooModel
+from models.checks import ZooModel, zoo_case
 
 from cuvil_runtime import include_dir
-from tools.models import c_program, zoo
-from tools.models.case import ZooError
+from tools.models import c_program
 from tools.models.compiled import Library
 
 
@@ -24,10 +23,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 @pytest.fixture(scope="module")
 def model(request: pytest.FixtureRequest, library: Library) -> ZooModel:
     """The zoo model that the test names as its parameter, skipped where it cannot be had."""
-    try:
-        case = zoo.get(request.param)
-    except ZooError as missing:
-        pytest.skip(str(missing))
+    case = zoo_case(request.param)
     return ZooModel(case, library.of(case))
 
 
