@@ -65,6 +65,11 @@ class ProgramEmitter:
         with self.b.if_then(bad, likely=False):
             self.b.ret(status)
 
+    def poll(self) -> ir.Value:
+        """The runtime's function that tells whether the run is to stop."""
+        api = abi.field(self.b, self.frame, abi.FRAME, abi.FRAME_API)
+        return _method(self.b, api, abi.API_POLL, abi.POLL)
+
     def refuse_unless(self, good: ir.Value, site: int) -> None:
         """Leaves main with a mismatch of shapes at a site."""
         with self.b.if_then(self.b.not_(good), likely=False):
@@ -191,17 +196,19 @@ def _for(e: ProgramEmitter, op: Operation) -> None:
     b.position_at_end(head)
     iv = b.phi(I64)
     iv.add_incoming(i64(0), before)
-    b.cbranch(b.icmp_signed("<", iv, trip), body, after)
+    go_on = b.icmp_signed("<", iv, trip)
+    if op.cond:
+        holds = b.icmp_unsigned("!=", b.load(e.values[op.cond[0]], typ=I8), ir.Constant(I8, 0))
+        go_on = b.and_(go_on, holds)
+    b.cbranch(go_on, body, after)
     b.position_at_end(body)
+    if op.cond:
+        e.check(b.call(e.poll(), [e.frame]))
     e.bind(op.symbol.data, iv)
     e.emit_block(op.body.block)
     following = b.add(iv, i64(1))
     iv.add_incoming(following, b.block)
-    if op.cond:
-        go_on = b.icmp_unsigned("!=", b.load(e.values[op.cond[0]], typ=I8), ir.Constant(I8, 0))
-        b.cbranch(go_on, head, after)
-    else:
-        b.branch(head)
+    b.branch(head)
     b.position_at_end(after)
 
 

@@ -141,7 +141,7 @@ class IfOp(IRDLOperation):
 @irdl_op_definition
 class ForOp(IRDLOperation):
     """Runs the region with `symbol` bound to 0 .. trip - 1. Ends early when the bool element of
-    `cond` (no operand: never) is false after an iteration."""
+    `cond` (no operand: never) is false before an iteration."""
 
     name = "host.for"
     symbol = prop_def(StringAttr)

@@ -85,9 +85,9 @@ def choose(cond: SSAValue, then: Block, orelse: Block) -> Operation:
     return host.IfOp.create(operands=[cond], regions=[_region(then), _region(orelse)])
 
 
-def repeat(symbol: str, trip: Dim, body: Block) -> Operation:
+def repeat(symbol: str, trip: Dim, cond: Sequence[SSAValue], body: Block) -> Operation:
     properties = {"symbol": StringAttr(symbol), "trip": DimsAttr.new((trip,))}
-    return host.ForOp.create(properties=properties, regions=[_region(body)])
+    return host.ForOp.create(operands=list(cond), properties=properties, regions=[_region(body)])
 
 
 def check(left: Dim, right: Dim, equal: bool, site: int) -> Operation:

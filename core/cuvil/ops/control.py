@@ -34,12 +34,13 @@ IF = Primitive(
 
 # Operands: initial carried values. The region's arguments are the carried values; it yields their
 # next values, then what is scanned. In its dims attributes (and in nested regions) the symbol
-# `symbol` is the number of the iteration. Results: see `loop_types`.
+# `symbol` is the number of the iteration. Results: see `loop_types`. It goes on while the number
+# is below `trip` (None: without end) and, if `early`, its first carried value, a bool, is true.
 LOOP = Primitive(
     name="loop",
     infer=_no_infer,
     evaluate=None,
-    attrs={"trip": Attr("dim"), "symbol": Attr("str")},
+    attrs={"trip": Attr("dim", None), "symbol": Attr("str"), "early": Attr("bool", False)},
     tags=CONTROL,
     regions=True,
 ).register()

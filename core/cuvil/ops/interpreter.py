@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,10 @@ class _State:
     def loop(self, op: Operation, carried: tuple[Array, ...]) -> tuple[Array, ...]:
         attrs = read_attrs(of(op).attrs, op.properties)
         stacks: list[list[Array]] = [[] for _ in op.results[len(carried) :]]
-        for number in range(evaluate(attrs.trip, self.env)):
+        last = None if attrs.trip is None else evaluate(attrs.trip, self.env)
+        for number in count():
+            if (last is not None and number >= last) or (attrs.early and not carried[0]):
+                break
             env = {**self.env, attrs.symbol: number}
             yielded = self.region(op.regions[0].block, carried, env)
             carried = yielded[: len(carried)]

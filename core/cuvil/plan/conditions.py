@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.dims import Dim, SymDim, bounds, dim_max, dim_min, known_equal, known_ge
+from cuvil.ir.dims import Dim, SymDim, bounds, dim_max, dim_min, known_equal, known_ge, symbol
 from cuvil.ir.graph import YieldOp
 from cuvil.ir.names import Operation
 from cuvil.ir.record import attrs_of, of, tensor_type
@@ -73,7 +73,8 @@ def _of_record(op: Operation) -> Conditions:
     record = of(op)
     rule = _broadcast if "pointwise" in record.tags else _RULES.get(record.name)
     if rule is not None:
-        yield from rule(given, results, attrs_of(op))
+        free = set(_found_by(op)) if record.regions else ()
+        yield from (c for c in rule(given, results, attrs_of(op)) if c.right not in free)
 
 
 def _yielded(op: YieldOp) -> Conditions:
@@ -81,9 +82,21 @@ def _yielded(op: YieldOp) -> Conditions:
     parent = op.parent_op()
     assert parent is not None
     results = [tensor_type(r) for r in parent.results]
+    free = set(_found_by(parent))
     stacked = len(parent.operands) if parent.name == "cuvil.loop" else len(results)
     for i, (value, kind) in enumerate(zip(op.operands, results, strict=True)):
-        yield from _same(tensor_type(value).dims, kind.dims[1:] if i >= stacked else kind.dims)
+        dims = kind.dims[1:] if i >= stacked else kind.dims
+        for mine, theirs in zip(tensor_type(value).dims, dims, strict=True):
+            if theirs not in free:
+                yield Condition(mine, theirs, True)
+
+
+def _found_by(op: Operation) -> Iterator[Dim]:
+    """Symbols that are bound to results of control flow: extents of its other results."""
+    for result in op.results:
+        for use in result.uses:
+            if use.operation.name == "cuvil.bind":
+                yield symbol(attrs_of(use.operation).symbol)
 
 
 def _same(a: Sequence[Dim], b: Sequence[Dim]) -> Conditions:

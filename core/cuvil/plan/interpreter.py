@@ -201,10 +201,10 @@ def _if(run: _Run, op: Operation) -> None:
 def _for(run: _Run, op: Operation) -> None:
     assert isinstance(op, host.ForOp)
     for number in range(run.dim_of(op, "trip")):
-        run.env[op.symbol.data] = number
-        run.block(op.body.block)
         if op.cond and not run.buffers[op.cond[0]][0]:
             return
+        run.env[op.symbol.data] = number
+        run.block(op.body.block)
 
 
 def _bind(run: _Run, op: Operation) -> None:

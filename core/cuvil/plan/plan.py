@@ -256,7 +256,8 @@ def _choose(e: _HostEmitter, step: Choose) -> None:
 
 
 def _repeat(e: _HostEmitter, step: Repeat) -> None:
-    e.add(make.repeat(step.symbol, step.trip, e.inner(step.body)))
+    cond = () if step.cond is None else (e.buffer(step.cond),)
+    e.add(make.repeat(step.symbol, step.trip, cond, e.inner(step.body)))
 
 
 def _check(e: _HostEmitter, step: Check) -> None:

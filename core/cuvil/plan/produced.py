@@ -12,9 +12,10 @@ from cuvil.ir.record import attrs_of
 from cuvil.plan.conditions import Ranges
 from cuvil.plan.steps import Bind, Check, Ref, Step
 
+ENDLESS = 1 << 62  # iterations of a loop without a trip count
 MOST = 1 << 46  # no extent is greater: the runtime's own limit on bytes
 
-__all__ = ["MOST", "bind_steps", "ranges_of", "refuse_unbounded", "tops_of"]
+__all__ = ["ENDLESS", "MOST", "bind_steps", "ranges_of", "refuse_unbounded", "tops_of"]
 
 
 def tops_of(graph: Graph) -> dict[str, Top]:
@@ -23,7 +24,8 @@ def tops_of(graph: Graph) -> dict[str, Top]:
     for op in graph.ops():
         if op.name == "cuvil.loop":
             attrs = attrs_of(op)
-            tops[attrs.symbol] = Top(0, dim_max(attrs.trip - 1, 0))
+            last = None if attrs.trip is None else dim_max(attrs.trip - 1, 0)
+            tops[attrs.symbol] = Top(0, last)
         elif op.name == "cuvil.bind":
             attrs = attrs_of(op)
             tops[attrs.symbol] = Top(attrs.least, attrs.most)

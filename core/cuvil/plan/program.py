@@ -22,7 +22,7 @@ from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
-from cuvil.plan.produced import bind_steps, ranges_of, tops_of
+from cuvil.plan.produced import ENDLESS, bind_steps, ranges_of, tops_of
 from cuvil.plan.steps import (
     Arena,
     Argument,
@@ -386,7 +386,9 @@ class _Planner:
         self.memory.close_loop(start)
         for result in op.results:
             self.memory.touch(self.memory.places[result])
-        steps.append(Repeat(attrs.symbol, attrs.trip, body))
+        cond = self.memory.touch(self.memory.places[block.args[0]]) if attrs.early else None
+        trip = ENDLESS if attrs.trip is None else attrs.trip
+        steps.append(Repeat(attrs.symbol, trip, body, cond))
 
 
 def _unbounded(graph: Graph, tops: Mapping[str, Top]) -> Iterator[Ref]:

@@ -101,11 +101,12 @@ class Choose:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Runs steps for symbol = 0 .. trip - 1."""
+    """Runs steps for symbol = 0 .. trip - 1, as long as a bool element (None: always) is true."""
 
     symbol: str
     trip: Dim
     body: Sequence[Step]
+    cond: Ref | None = None
 
 
 @dataclass(frozen=True)

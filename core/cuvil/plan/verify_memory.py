@@ -17,6 +17,7 @@ from cuvil.plan.steps import HOST
 from cuvil.plan.verify_nest import loads, stores
 
 SAMPLES = 6
+LONGEST = 1 << 10  # iterations beyond this one are not looked at
 STEPS = (0, 1, 2, 3, 7, 12, 33, 70)
 
 
@@ -138,7 +139,7 @@ class _Walk:
         self.settled(place, who, queue, writes=True)
         if place.size:
             self.valid = {k: p for k, p in self.valid.items() if not p.clashes(place)}
-            self.valid[place.owner] = place
+        self.valid[place.owner] = place
 
     def settled(self, place: _Place, who: str, queue: str, writes: bool) -> None:
         """Checks that no other queue may still be at work there."""
@@ -254,12 +255,12 @@ def _if(w: _Walk, op: host.IfOp) -> None:
 
 def _for(w: _Walk, op: host.ForOp) -> None:
     trip, name = w.dim(op, "trip"), op.symbol.data
-    for number in sorted({0, 1, trip - 1}):
+    for number in sorted({0, 1, min(trip, LONGEST) - 1}):
         if 0 <= number < trip:
-            w.env[name] = number
-            w.block(op.body.block)
             for cond in op.cond:
                 w.read(cond, "host.for")
+            w.env[name] = number
+            w.block(op.body.block)
     w.env.pop(name, None)
 
 

@@ -11,7 +11,8 @@ import onnx_ir as ir
 from cuvil.errors import ModelError, UnsupportedError
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.fold import is_numeric
-from cuvil.ir.dims import Dim, SymDim, known_ge
+from cuvil.ir.dims import Dim, SymDim, known_ge, symbols
+from cuvil.ir.dims_upper import upper_bound
 from cuvil.ir.dtypes import from_onnx
 from cuvil.ir.names import Region, Value
 from cuvil.ir.record import tensor_type
@@ -69,13 +70,39 @@ class NodeCx:
     def new_symbol(self, hint: str) -> SymDim:
         return self._importer.symbols.fresh(hint)
 
+    def new_bounded(self, hint: str, most: Dim | None) -> SymDim:
+        return self._importer.bound(hint, 0, most)
+
+    def upper(self, dim: Dim) -> Dim | None:
+        return upper_bound(dim, self._importer.tops, self._importer.graph.bounds)
+
+    def inner(self, dim: Dim) -> bool:
+        return not self._importer.closed.isdisjoint(symbols(dim))
+
+    def close(self, symbol: SymDim) -> None:
+        self._importer.closed.add(str(symbol))
+
+    def also_yield(self, region: Region, dims: Sequence[Dim]) -> tuple[TensorType, ...]:
+        block = region.block
+        last = block.last_op
+        assert last is not None
+        values = list(last.operands)
+        block.erase_op(last)
+        with self.b.inside(block):
+            values += [self.b.dims(dims=(d,), shape=(), dtype="i64") for d in dims]
+            self.b.yield_(*values)
+        return tuple(tensor_type(v) for v in values)
+
+    def bind_to(self, value: Value, symbol: SymDim) -> None:
+        self._importer.bind(value, symbol)
+
     def bind(self, value: Value, hint: str, least: int = 0, most: Dim | None = None) -> Dim:
         known = self.b.known(value)
         if known is not None:
             item = known.reshape(()).item()
             return int(item) if is_numeric(known) else item
         scalar = value if tensor_type(value).dtype.name == "i64" else self.b.cast(value, to="i64")
-        return self._importer.bind(scalar, hint, least, most)
+        return self._importer.bind(scalar, self._importer.bound(hint, least, most))
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         self._importer.assume(dim, least, most)

@@ -25,7 +25,8 @@ from cuvil.frontends.onnx.functions import schema_function
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.frontends.onnx.shapes import Symbols
 from cuvil.frontends.onnx.weights import constant_key
-from cuvil.ir.dims import Dim, bounds, symbol, symbols
+from cuvil.ir.dims import Dim, SymDim, bounds, symbol, symbols
+from cuvil.ir.dims_upper import Top
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Region, Value
 from cuvil.ir.record import tensor_type
@@ -102,6 +103,9 @@ class Importer:
         self._nodes_left = MAX_NODES
         self._constants = Block()
         self._input_symbols = set(graph.symbols())
+        self.tops: dict[str, Top] = {}  # of extents that a run finds, and of loop counters
+        self.closed: set[str] = set()  # symbols of regions that are finished
+        self._here: list[str] = []  # symbols bound in the current region
 
     def nodes(self, frame: Frame, nodes: Iterator[ir.Node] | Sequence[ir.Node]) -> None:
         """Imports nodes in order at the builder's insertion point."""
@@ -218,11 +222,14 @@ class Importer:
     ) -> tuple[Region, tuple[TensorType, ...]]:
         """A region whose arguments have `types` and that yields what `build(*args)` gives."""
         block = Block(arg_types=list(types))
+        outer, self._here = self._here, []
         with self.b.inside(block):
             results = build(*block.args)
             if not all(isinstance(v, Value) for v in results):
                 raise UnsupportedError(f"{where}: a subgraph that gives sequences is not supported")
             self.b.yield_(*results)
+        self.closed.update(self._here)
+        self._here = outer
         return Region(block), tuple(tensor_type(v) for v in results)
 
     def branches(
@@ -301,12 +308,19 @@ class Importer:
         found = {names.get(v, "") for v in seen if not isinstance(v.owner, Operation)}
         return tuple(sorted(found))
 
-    def bind(self, value: Value, hint: str, least: int, most: Dim | None) -> Dim:
-        """A fresh symbol for an extent that the run finds: the element of an i64 value."""
+    def bound(self, hint: str, least: int, most: Dim | None) -> SymDim:
+        """A fresh symbol with these bounds; `most` is of symbols that are there already."""
         new = self.symbols.fresh(hint)
         greatest = None if most is None else bounds(most, self.graph.bounds)[1]
         self.graph.bounds[str(new)] = (least, greatest)
-        self.b.emit("bind", [value], symbol=str(new), least=least, most=most)
+        self.tops[str(new)] = Top(least, most)
+        return new
+
+    def bind(self, value: Value, new: SymDim) -> SymDim:
+        """Binds a symbol of `bound` to the element of an i64 value."""
+        top = self.tops[str(new)]
+        self._here.append(str(new))
+        self.b.emit("bind", [value], symbol=str(new), least=top.least, most=top.most)
         self.b.note(value, np.array(new, object).reshape([1] * tensor_type(value).rank))
         return new
 

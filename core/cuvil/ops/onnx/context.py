@@ -52,6 +52,24 @@ class Cx(Protocol):
     def new_symbol(self, hint: str) -> SymDim:
         """A fresh symbol, for an extent that only a run can tell."""
 
+    def new_bounded(self, hint: str, most: Dim | None) -> SymDim:
+        """A fresh symbol of at most `most` (None: no bound), for `bind_to` or a loop's counter."""
+
+    def bind_to(self, value: SSAValue, symbol: SymDim) -> None:
+        """From here on the symbol is the element of an i64 tensor of rank 0."""
+
+    def upper(self, dim: Dim) -> Dim | None:
+        """An upper bound of an extent by symbols of the inputs alone; None where there is none."""
+
+    def inner(self, dim: Dim) -> bool:
+        """Whether an extent is known in a finished region only."""
+
+    def close(self, symbol: SymDim) -> None:
+        """Says that a loop's counter means nothing outside of its finished region."""
+
+    def also_yield(self, region: Region, dims: Sequence[Dim]) -> tuple[TensorType, ...]:
+        """Makes a finished region yield extents, too, as i64 scalars; the types that it yields."""
+
     def bind(self, value: SSAValue, hint: str, least: int = 0, most: Dim | None = None) -> Dim:
         """The only element of an integer tensor as an extent: found by the run, where the compiler
         does not know it. A run fails where it is less than `least` or more than `most`."""

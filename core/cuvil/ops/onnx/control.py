@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cuvil.ir.dims import Dim, SymDim, known_equal
+from cuvil.ir.dims import Dim, dim_max, known_equal
+from cuvil.ir.names import Region
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.control import loop_types
@@ -15,7 +16,6 @@ from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]
-MOST_IDLE_STEPS = 100_000
 
 
 @onnx_op("If")
@@ -30,14 +30,48 @@ def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tupl
     if known is not None and known.size == 1:
         return cx.inline(then_branch if known.ravel()[0] else else_branch)
     bodies = (then_branch, else_branch)
-    branches = cx.branches(*(partial(cx.inline, body) for body in bodies))
-    regions, types = zip(*branches, strict=True)
-    if [t.rank for t in types[0]] != [t.rank for t in types[1]] and not cx.inputs_of(condition):
+    regions, types = zip(*cx.branches(*(partial(cx.inline, body) for body in bodies)), strict=True)
+    if [t.rank for t in types[0]] != [t.rank for t in types[1]]:
         for region in regions:
             cx.discard(region)
+        if cx.inputs_of(condition):
+            cx.needs(condition, "the rank of an output")
         return cx.inline(then_branch)
     scalar = condition if cx.type(condition).rank == 0 else cx.b.reshape(condition, dims=())
-    return cx.b.emit_regions("if", [scalar], common_types(cx, *types), list(regions))
+    return _chosen(cx, scalar, regions, types)
+
+
+def _chosen(
+    cx: Cx, condition: Value, regions: Sequence[Region], types: Sequence[Sequence[TensorType]]
+) -> tuple[Value, ...]:
+    """The results of two regions; extents in which they differ are found by the run."""
+    results, found, given = [], [], ([], [])  # type: ignore[var-annotated]
+    for then, orelse in zip(*types, strict=True):
+        check_alike(cx, then, orelse, "the branches")
+        dims: list[Dim] = []
+        for a, b in zip(then.dims, orelse.dims, strict=True):
+            if known_equal(a, b) and not cx.inner(a):
+                dims.append(a)
+                continue
+            tops = cx.upper(a), cx.upper(b)
+            found.append(cx.new_bounded("chosen", None if None in tops else dim_max(*tops)))  # type: ignore[arg-type]
+            dims.append(found[-1])
+            given[0].append(a)
+            given[1].append(b)
+        results.append(then.with_dims(dims))
+    for region, dims in zip(regions, given, strict=True):
+        cx.also_yield(region, dims)
+    results += [TensorType.of((), "i64")] * len(found)
+    values = cx.b.emit_regions("if", [condition], results, list(regions))
+    for symbol, value in zip(found, values[len(values) - len(found) :], strict=True):
+        cx.bind_to(value, symbol)
+    return values[: len(values) - len(found)]
+
+
+def check_alike(cx: Cx, a: TensorType, b: TensorType, what: str) -> None:
+    """UnsupportedError where two types differ in more than their extents."""
+    if a.dtype != b.dtype or a.rank != b.rank:
+        cx.fail(f"{what} give values of different types: {shapes([a])} and {shapes([b])}")
 
 
 def common_types(
@@ -47,80 +81,10 @@ def common_types(
     if len(a) != len(b):
         cx.bad(f"{what} give {len(a)} and {len(b)} outputs")
     for x, y in zip(a, b, strict=True):
-        same = x.rank == y.rank and all(map(known_equal, x.dims, y.dims))
-        if x.dtype != y.dtype or not same:
+        check_alike(cx, x, y, what)
+        if not all(map(known_equal, x.dims, y.dims)):
             cx.fail(f"{what} give values of different types: {shapes([x])} and {shapes([y])}")
     return list(a)
-
-
-@onnx_op("Loop")
-def loop(
-    cx: Cx, trip: Value = None, condition: Value = None, *initial: Value, body: Any
-) -> tuple[Value, ...]:
-    """At most `trip` times, while the condition holds; carried values, then stacked outputs."""
-    if trip is None:
-        cx.fail("a loop without a trip count is not supported")
-    counter = cx.new_symbol("step")
-    count = cx.known_ints(trip, "the trip count")[0]
-    first = cx.b.scalar(True, "bool") if condition is None else cx.b.reshape(condition, dims=())
-    known = cx.known(first)
-    count = 0 if known is not None and not known else count
-    carried = [cx.type(v) for v in initial]
-    conditions: list[Value] = [first]
-
-    def plain(*values: SSAValue) -> Sequence[SSAValue]:
-        goes_on, *after = cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
-        conditions.append(goes_on)
-        return after
-
-    region, yields = cx.region(carried, plain)
-    if not all(_holds(cx, c) for c in conditions) and count != 0:
-        cx.discard(region)
-        return _while(cx, count, counter, first, initial, body, len(yields) - len(carried))
-    after = common_types(cx, carried, yields[: len(carried)], "two iterations")
-    types = loop_types(after, yields[len(carried) :], count)
-    return cx.b.emit_regions("loop", initial, types, [region], trip=count, symbol=str(counter))
-
-
-def _holds(cx: Cx, condition: Value) -> bool:
-    known = cx.known(condition)
-    return known is not None and bool(known.all())
-
-
-def _while(
-    cx: Cx,
-    count: Dim,
-    counter: SymDim,
-    first: Value,
-    initial: Sequence[Value],
-    body: Any,
-    stacked: int,
-) -> tuple[Value, ...]:
-    """A loop that data can end: all iterations are counted, those after the end do nothing."""
-    if stacked:
-        cx.fail("stacked outputs of a loop that data can end early are not supported")
-    if isinstance(count, int) and count > MOST_IDLE_STEPS:
-        cx.fail(f"a loop that data ends needs a trip count of at most {MOST_IDLE_STEPS}")
-
-    def step(alive: SSAValue, *values: SSAValue) -> Sequence[SSAValue]:
-        def run() -> Sequence[SSAValue]:
-            after = cx.inline(body, _step(cx, counter), cx.b.scalar(True, "bool"), *values)
-            return cx.b.reshape(after[0], dims=()), *after[1:]
-
-        branches = cx.branches(run, lambda: (alive, *values))
-        regions, types = zip(*branches, strict=True)
-        return cx.b.emit_regions("if", [alive], common_types(cx, *types), list(regions))
-
-    state = [first, *initial]
-    carried = [cx.type(v) for v in state]
-    region, yields = cx.region(carried, step)
-    types = common_types(cx, carried, yields, "two iterations")
-    options = {"trip": count, "symbol": str(counter)}
-    return cx.b.emit_regions("loop", state, types, [region], **options)[1:]
-
-
-def _step(cx: Cx, counter: Dim) -> Value:
-    return cx.b.dims(dims=(counter,), shape=(), dtype="i64")
 
 
 @onnx_op("Scan", since=9)

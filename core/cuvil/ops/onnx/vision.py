@@ -114,8 +114,8 @@ def _places(
     cx: Cx, offset: Value, axis: int, kernel: Sequence[int], shape: Window, out: Sequence[Dim]
 ) -> Value:
     """[N, groups, taps, oh, ow]: where each tap reads along an axis, in pixels."""
-    b = cx.b
-    batch, groups, taps = cx.dims(offset)[:3]
+    b, taps = cx.b, kernel[0] * kernel[1]
+    batch, groups = cx.dims(offset)[:2]
     starts = [0, 0, 0, axis, 0, 0]
     part = b.slice(offset, starts=starts, steps=[1] * 6, dims=(batch, groups, taps, 1, *out))
     part = b.reshape(part, dims=(batch, groups, taps, *out))
@@ -125,7 +125,10 @@ def _places(
     tap = (
         b.div(tap, b.scalar(kernel[1], tap)) if axis == 0 else b.mod(tap, b.scalar(kernel[1], tap))
     )
-    base = b.sub(b.mul(window_, b.scalar(stride, tap)), b.scalar(shape.pads[axis], tap))
+    base = b.sub(
+        b.mul(window_, b.scalar(stride, tap)),
+        b.dims(dims=(shape.pads[axis],), shape=(), dtype="i64"),
+    )
     whole = b.add(base, b.mul(tap, b.scalar(spread, tap)))
     return b.add(part, b.cast(whole, to=cx.type(offset).dtype.name))
 
@@ -139,7 +142,9 @@ def _sampled(cx: Cx, images: Value, grid: Sequence[Value]) -> Value:
     shares = [b.sub(v, low) for v, low in zip(grid, lows, strict=True)]
     one = b.scalar(1, grid[0])
     for corner in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        weight, hit, indices = None, None, []
+        weight: Value = None
+        hit: Value = None
+        indices: list[Value] = []
         for k, (low, share, extent) in enumerate(
             zip(lows, shares, cx.dims(images)[3:], strict=True)
         ):

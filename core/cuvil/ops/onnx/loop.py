@@ -1,0 +1,191 @@
+"""Loop: with or without a trip count, ended by its condition, carrying tensors that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuvil.ir.dims import Dim, SymDim, known_equal, symbols
+from cuvil.ir.names import Region
+from cuvil.ir.names import Value as SSAValue
+from cuvil.ir.types import TensorType
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.control import check_alike
+from cuvil.ops.onnx.dynamic import as_value, extents
+from cuvil.ops.onnx.registry import onnx_op
+
+COUNT = TensorType.of((), "i64")
+
+
+@onnx_op("Loop")
+def loop(
+    cx: Cx, trip: Value = None, condition: Value = None, *initial: Value, body: Any
+) -> tuple[Value, ...]:
+    """At most `trip` times, while the condition holds; carried values, then stacked outputs."""
+    count = None if trip is None else extents(cx, trip, "the trip count")[0]
+    first = cx.b.scalar(True, "bool") if condition is None else cx.b.reshape(condition, dims=())
+    known = cx.known(first)
+    if known is not None and not known:
+        count = 0
+    made = _Loop(cx, body, count, list(initial))
+    region, types = made.settled()
+    early = count != 0 and not made.goes_on
+    if count is None and not early:
+        cx.fail("the loop never ends")
+    return made.emit(region, types, first if early else None)
+
+
+@dataclass
+class _Loop:
+    """A loop while its body is imported, again until the types of what it carries hold.
+
+    growing: axes of carried values whose extents change, by (value, axis). The region's arguments
+    are the condition if it ends early, the carried values, then the extents of growing axes.
+    """
+
+    cx: Cx
+    body: Any
+    trip: Dim | None
+    initial: list[Value]
+    growing: dict[tuple[int, int], SymDim] = field(default_factory=dict)
+    bounds: dict[tuple[int, int], Dim | None] = field(default_factory=dict)
+    goes_on: bool = False
+    counter: SymDim | None = None
+
+    def settled(self) -> tuple[Region, tuple[TensorType, ...]]:
+        """The region, and what it yields: condition, carried values, stacked ones, extents."""
+        while True:
+            region, types = self._imported()
+            found = self._changing(types)
+            if not found:
+                return region, self._with_extents(region, types)
+            self.cx.discard(region)
+            for place, most in found.items():
+                self.growing[place] = None  # type: ignore[assignment]
+                self.bounds[place] = most
+
+    def _imported(self) -> tuple[Region, tuple[TensorType, ...]]:
+        cx = self.cx
+        last = None if self.trip is None else self.trip - 1
+        self.counter = cx.new_bounded("step", last)
+        for place in self.growing:
+            self.growing[place] = cx.new_bounded("grown", self.bounds[place])
+        carried = [self._argument_type(i) for i in range(len(self.initial))]
+        conditions: list[Value] = []
+
+        def build(*args: SSAValue) -> Sequence[SSAValue]:
+            sizes = args[1 + len(carried) :]
+            for symbol, value in zip(self.growing.values(), sizes, strict=True):
+                cx.bind_to(value, symbol)
+            step = as_value(cx, self.counter)  # type: ignore[arg-type]
+            values = args[1 : 1 + len(carried)]
+            after, *rest = cx.inline(self.body, step, cx.b.scalar(True, "bool"), *values)
+            conditions.append(after)
+            return [cx.b.reshape(after, dims=()), *rest]
+
+        kinds = [TensorType.of((), "bool"), *carried, *[COUNT] * len(self.growing)]
+        region, types = cx.region(kinds, build)
+        cx.close(self.counter)
+        known = cx.known(conditions[0])
+        self.goes_on = known is not None and bool(known.all())
+        return region, types
+
+    def _argument_type(self, i: int) -> TensorType:
+        kind = self.cx.type(self.initial[i])
+        return kind.with_dims(self.growing.get((i, a), d) for a, d in enumerate(kind.dims))
+
+    def _changing(self, types: Sequence[TensorType]) -> dict[tuple[int, int], Dim | None]:
+        """Axes that an iteration leaves with another extent, and their upper bounds."""
+        found: dict[tuple[int, int], Dim | None] = {}
+        for i in range(len(self.initial)):
+            before, after = self._argument_type(i), types[1 + i]
+            check_alike(self.cx, before, after, "two iterations")
+            for axis, (a, b) in enumerate(zip(before.dims, after.dims, strict=True)):
+                place = (i, axis)
+                if place in self.growing:
+                    most = self._most(place, a, b)
+                    if most != self.bounds[place] and most is not None:
+                        found[place] = most
+                elif not known_equal(a, b):
+                    found[place] = None
+        return found
+
+    def _most(self, place: tuple[int, int], before: Dim, after: Dim) -> Dim | None:
+        """The bound of an axis that grows by the same amount each time."""
+        added, start = after - before, self.cx.dims(self.initial[place[0]])[place[1]]
+        inner = {str(s) for s in self.growing.values()} | {str(self.counter)}
+        if self.trip is None or inner & set(symbols(added)) or not self.cx.at_least(added, 0):
+            return None
+        total = start + added * self.trip
+        return total if self.cx.upper(total) is not None else None
+
+    def _with_extents(self, region: Region, types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """Also yields the extents of growing axes, which are carried, before stacked values."""
+        ends = [types[1 + i].dims[axis] for i, axis in self.growing]
+        if ends:
+            self.cx.also_yield(region, ends)
+            _reorder(region, 1 + len(self.initial), len(ends))
+        carried = 1 + len(self.initial)
+        return (*types[:carried], *[COUNT] * len(ends), *types[carried:])
+
+    def emit(
+        self, region: Region, types: Sequence[TensorType], condition: Value
+    ) -> tuple[Value, ...]:
+        """The loop itself; extents that it finds are bound behind it."""
+        cx, n, grown = self.cx, len(self.initial), list(self.growing)
+        early, stacked = condition is not None, types[1 + n + len(grown) :]
+        state = [*([condition] if early else _dropped(region)), *self.initial]
+        first = len(state) - n
+        state += [as_value(cx, cx.dims(self.initial[i])[a]) for i, a in grown]
+        ends = {place: cx.new_bounded("final", self.bounds[place]) for place in grown}
+        count = self.trip
+        if early and stacked:  # the number of iterations is found, too
+            self._count_steps(region, len(state))
+            state.append(as_value(cx, 0))
+            count = cx.new_bounded("iterations", self.trip)
+        carried = [
+            kind.with_dims(ends.get((i, a), d) for a, d in enumerate(kind.dims))
+            for i, kind in enumerate(self._argument_type(k) for k in range(n))
+        ]
+        bools, counts = [TensorType.of((), "bool")] * first, [COUNT] * (len(state) - first - n)
+        results = [*bools, *carried, *counts, *(self._stack(k, count) for k in stacked)]
+        values = cx.b.emit_regions(
+            "loop", state, results, [region], trip=self.trip, symbol=str(self.counter), early=early
+        )
+        found = [*ends.values(), *([count] if count is not self.trip else [])]
+        for symbol, value in zip(found, values[first + n :], strict=False):
+            assert isinstance(symbol, SymDim)
+            cx.bind_to(value, symbol)
+        return (*values[first : first + n], *values[len(state) :])
+
+    def _stack(self, kind: TensorType, count: Dim | None) -> TensorType:
+        if any(map(self.cx.inner, kind.dims)):
+            self.cx.fail("a stacked output has an extent that the body finds")
+        assert count is not None
+        return kind.with_dims((count, *kind.dims))
+
+    def _count_steps(self, region: Region, at: int) -> None:
+        """Carries the number of iterations so far as value number `at`."""
+        assert self.counter is not None
+        region.block.insert_arg(COUNT, len(region.block.args))
+        self.cx.also_yield(region, [self.counter + 1])
+        _reorder(region, at, 1)
+
+
+def _dropped(region: Region) -> list[Value]:
+    """Takes the condition out of a region that never ends a loop; nothing is left of it."""
+    last = region.block.last_op
+    assert last is not None
+    last.operands = list(last.operands)[1:]
+    region.block.erase_arg(region.block.args[0])
+    return []
+
+
+def _reorder(region: Region, at: int, count: int) -> None:
+    """Moves the last `count` values that a region yields to position `at`."""
+    last = region.block.last_op
+    assert last is not None
+    values = list(last.operands)
+    moved = values[len(values) - count :]
+    last.operands = [*values[:at], *moved, *values[at : len(values) - count]]
