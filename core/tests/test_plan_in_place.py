@@ -80,6 +80,18 @@ def test_a_slice_is_read_where_it_lies() -> None:
     _same(_graph(build))
 
 
+def test_a_result_is_not_written_over_what_its_kernel_reads_elsewhere_too() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        whole = _centred(b, x)
+        flat = b.reshape(whole, dims=(ROWS * COLUMNS,))
+        row = b.slice(flat, starts=(0,), steps=(1,), dims=(COLUMNS,))
+        most = b.reduce(row, kind="max", axes=(0,))
+        return _centred(b, b.add(b.add(whole, row), most))
+
+    graph = _graph(build)
+    _same(graph)
+
+
 def test_a_loop_keeps_what_it_reads_anew_in_every_iteration() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 18]>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from cuvil.ir.names import Block, Operation, Value
@@ -26,14 +27,27 @@ def overwritten(
     if not alone or result in memory.wanted or not layouts.is_dense(result):
         return None
     kind, known = tensor_type(result), done | set(group.members)
+    shared = Counter(_storage(v, layouts) for v in reads)
     for value in reads:
         own = tensor_type(value)
         fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
         owned = _made_in(group.root.parent, value) and not layouts.parts(value)
         placed = isinstance(memory.places.get(value), Arena)
-        if fits and owned and placed and _read_out(value, known):
+        if fits and owned and placed and shared[value] == 1 and _read_out(value, known):
             return value
     return None
+
+
+def _storage(value: Value, layouts: Layouts) -> Value:
+    """The value in whose buffer a value lies."""
+    while True:
+        inside, owner = layouts.get(value), value.owner
+        if inside is not None:
+            value = inside.parent
+        elif isinstance(owner, Operation) and owner.name == "cuvil.reshape":
+            value = owner.operands[0]
+        else:
+            return value
 
 
 def _made_in(block: Block | None, value: Value) -> bool:
