@@ -173,3 +173,27 @@ def test_distinct_elements_and_boxes_that_remain():
     many, none = run_levels(source, *([boxes, scores, i64(n), f32(0.5)] for n in (10, 0)))
     assert many[0].tolist() == [[0, 0, 0], [0, 0, 2], [1, 0, 2], [1, 0, 1]]
     assert none[0].shape == (0, 3)
+
+
+def test_stacked_extents_that_the_body_finds_must_agree():
+    source = model(
+        """m (bool[3,A] x) => (int64[3,1,K] y) {
+        n = Constant<value = int64 {3}>()  c = Constant<value = bool {1}>()
+        y = Loop(n, c) <body = b (int64 i, bool ci) => (bool co, int64[1,L] p) {
+            co = Identity(ci)  row = Gather(x, i)  p = NonZero(row) }> }"""
+    )
+    x = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1]], bool)
+    assert run_levels(source, [x])[0][0].tolist() == [[[0, 2]], [[0, 1]], [[1, 2]]]
+    engine = compile_engine(import_model(source), Options())
+    x[1, 2] = True
+    with pytest.raises(ShapeMismatchError, match="must satisfy"):
+        engine.run(None, {"x": x})
+
+
+def test_parts_must_add_up():
+    source = model("m (float[A] x, int64[2] s) => (float[K] y, float[L] z) { y, z = Split(x, s) }")
+    x = np.arange(5, dtype=np.float32)
+    y, z = run_levels(source, [x, i64([2, 3])])[0]
+    assert (y.tolist(), z.tolist()) == ([0, 1], [2, 3, 4])
+    with pytest.raises(ShapeMismatchError):
+        compile_engine(import_model(source), Options()).run(None, {"x": x, "s": i64([2, 2])})

@@ -128,6 +128,8 @@ class _State:
             results = self.loop(op, operands)
         elif op.name == "cuvil.bind":
             results = self.bind(op, operands[0])
+        elif op.name == "cuvil.require":
+            results = self.require(op)
         else:
             results = evaluate_op(op, operands, self.env, self.pool)
         self.values.update(zip(op.results, results, strict=True))
@@ -142,6 +144,15 @@ class _State:
                 f"{attrs.least} to {most}"
             )
         self.env[attrs.symbol] = value
+        return ()
+
+    def require(self, op: Operation) -> tuple[Array, ...]:
+        attrs = read_attrs(of(op).attrs, op.properties)
+        left, right = evaluate(attrs.left, self.env), evaluate(attrs.right, self.env)
+        if left != right:
+            raise ShapeMismatchError(
+                f"{_named(op)}: {attrs.left} is {left}, but {attrs.right} is {right}"
+            )
         return ()
 
     def region(self, block: Block, args: Sequence[Array], env: Env) -> tuple[Array, ...]:

@@ -15,6 +15,19 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     return []
 
 
+def _nothing(_: Sequence[TensorType], __: Attrs) -> list[TensorType]:
+    return []
+
+
+# A run fails unless the two extents are equal.
+REQUIRE = Primitive(
+    name="require",
+    infer=_nothing,
+    evaluate=None,
+    attrs={"left": Attr("dim"), "right": Attr("dim")},
+    pure=False,
+).register()
+
 # From here on, in this block and the regions inside it, `symbol` is the operand's element. A run
 # fails unless it is at least `least` and, where there is a `most` (of symbols known before), at
 # most that. It has no result and stays where it is.

@@ -229,6 +229,10 @@ def _attention(given: Types, results: Types, a: Attrs) -> Conditions:
                 yield Condition(dim, extents[c], True)
 
 
+def _require(_: Types, __: Types, a: Attrs) -> Conditions:
+    yield Condition(a.left, a.right, True)
+
+
 def _suppress(given: Types, results: Types, _: Attrs) -> Conditions:
     boxes, order, eligible = (kind.dims for kind in given[:3])
     yield from _same(boxes, (order[0], order[2], 4))
@@ -271,6 +275,7 @@ _RULES: Mapping[str, Rule] = {
     "scatter_nd": _scatter_nd,
     "attention": _attention,
     "loop": _loop,
+    "require": _require,
     "suppress": _suppress,
     "roi_align": _roi_align,
     "determinant": _square,

@@ -75,7 +75,7 @@ class Assignment:
 
     def _choose(self, op: Operation) -> Device | None:
         record = of(op)
-        if record.regions or record.name in ("constant", "reshape", "bind"):
+        if record.regions or record.name in ("constant", "reshape", "bind", "require"):
             return None
         if not self.devices and self.host_supports is None:
             self._check_host(op, bool(record.element or record.kernel))

@@ -12,7 +12,7 @@ from cuvil.ir.record import tensor_type
 from cuvil.plan.arena import ALIGN, ArenaPlan, Lifetime, plan_arena
 from cuvil.plan.conditions import Ranges
 from cuvil.plan.produced import refuse_unbounded
-from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Grow, Ref, base_of
+from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Grow, Ref, View, base_of
 
 HINT = 64  # extent to plan with for a symbol that says nothing of its range
 
@@ -82,13 +82,20 @@ class Memory:
             if start in buffer.pinned:
                 buffer.last = max(buffer.last, self.step)
 
+    def reach(self, ref: Ref, size: Dim) -> None:
+        """Grows what is about to be written: a whole buffer, or up to the end of a part of it."""
+        if isinstance(ref, Arena):
+            self.grown(ref, size)
+        elif isinstance(ref, View) and isinstance(ref.base, Arena):
+            self.grown(ref.base, ref.offset + size, keep=True)
+
     def destination(self, value: Value) -> Ref:
         """Where a value that is about to be computed goes: where it is wanted, or a new buffer."""
         if value not in self.places:
             wanted = self.wanted.get(value)
             self.places[value] = wanted or self.new(nbytes(value))
-            if isinstance(wanted, Arena):
-                self.grown(wanted, nbytes(value))
+            if wanted is not None:
+                self.reach(wanted, nbytes(value))
         return self.touch(self.places[value])
 
     def home(self, value: Value) -> Ref:

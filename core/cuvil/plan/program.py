@@ -165,8 +165,7 @@ class _Planner:
         steps.append(step)
 
     def _copy(self, value: Value, target: Ref, steps: list[Step]) -> None:
-        if isinstance(target, Arena):
-            self.memory.grown(target, nbytes(value))
+        self.memory.reach(target, nbytes(value))
         self._append(steps, Copy(nbytes(value), self.place(value), target))
 
     def _give(self, value: Value, target: Ref, steps: list[Step]) -> None:
@@ -216,6 +215,8 @@ class _Planner:
             self._control(group.root, steps)
         elif group.root.name == "cuvil.bind":
             self._bind(group.root, steps)
+        elif group.root.name == "cuvil.require":
+            pass  # it is one of the block's checks
         elif group.is_alias:
             if not self._only_away(_stored(group.root.operands[0])):
                 self.memory.places[group.root.results[0]] = self.place(group.root.operands[0])
@@ -363,24 +364,19 @@ class _Planner:
         following = [self.memory.new(nbytes(v)) for v in yielded[:count]]
         self.memory.pending.clear()  # the body makes them large enough
         counter = symbol(attrs.symbol)
-        stacks, body = [], list[Step]()
-        for r, v in zip(op.results[count:], yielded[count:], strict=True):
-            whole = self.memory.home(r)
-            stacks.append(View(whole, counter * nbytes(v)))
-            if isinstance(whole, Arena):
-                self.memory.grown(whole, (counter + 1) * nbytes(v), keep=True)
-        body += self.memory.pending
-        self.memory.pending.clear()
+        stacks = [
+            View(self.memory.home(r), counter * nbytes(v))
+            for r, v in zip(op.results[count:], yielded[count:], strict=True)
+        ]
         self.memory.tick()
         known = set(self.known)
         self.known.add(attrs.symbol)
-        body += self._inner(block, yielded, [*following, *stacks])
+        body = self._inner(block, yielded, [*following, *stacks])
         self.known = known
         for value, source, arg in zip(yielded, following, block.args, strict=False):
             self.memory.touch(source)
             state = self.place(arg)
-            if isinstance(state, Arena):
-                self.memory.grown(state, nbytes(value))
+            self.memory.reach(state, nbytes(value))
             self._append(body, Copy(nbytes(value), source, state))
         self.memory.tick()
         self.memory.close_loop(start)

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from cuvil.errors import ModelError, UnsupportedError
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.fold import is_numeric
-from cuvil.ir.dims import Dim, SymDim, known_ge, symbols
+from cuvil.ir.dims import Dim, SymDim, known_equal, known_ge, symbols
 from cuvil.ir.dims_upper import upper_bound
 from cuvil.ir.dtypes import from_onnx
 from cuvil.ir.names import Region, Value
@@ -79,19 +79,15 @@ class NodeCx:
     def inner(self, dim: Dim) -> bool:
         return not self._importer.closed.isdisjoint(symbols(dim))
 
+    def require(self, a: Dim, b: Dim) -> None:
+        if not known_equal(a, b):
+            self.b.emit("require", [], left=a, right=b)
+
     def close(self, symbol: SymDim) -> None:
         self._importer.closed.add(str(symbol))
 
-    def also_yield(self, region: Region, dims: Sequence[Dim]) -> tuple[TensorType, ...]:
-        block = region.block
-        last = block.last_op
-        assert last is not None
-        values = list(last.operands)
-        block.erase_op(last)
-        with self.b.inside(block):
-            values += [self.b.dims(dims=(d,), shape=(), dtype="i64") for d in dims]
-            self.b.yield_(*values)
-        return tuple(tensor_type(v) for v in values)
+    def extend(self, region: Region, build: Callable[[], Sequence[Value]]) -> None:
+        self._importer.extend(region, build)
 
     def bind_to(self, value: Value, symbol: SymDim) -> None:
         self._importer.bind(value, symbol)

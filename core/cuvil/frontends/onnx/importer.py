@@ -232,6 +232,18 @@ class Importer:
         self._here = outer
         return Region(block), tuple(tensor_type(v) for v in results)
 
+    def extend(self, region: Region, build: Callable[[], Sequence[Value]]) -> None:
+        """Makes a finished region yield what `build()` gives, too."""
+        last = region.block.last_op
+        assert last is not None
+        values = list(last.operands)
+        region.block.erase_op(last)
+        outer, self._here = self._here, []
+        with self.b.inside(region.block):
+            self.b.yield_(*values, *build())
+        self.closed.update(self._here)
+        self._here = outer
+
     def branches(
         self, builds: Sequence[Callable[[], Sequence[Any]]], where: str
     ) -> list[tuple[Region, tuple[TensorType, ...]]]:

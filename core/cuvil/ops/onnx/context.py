@@ -64,11 +64,14 @@ class Cx(Protocol):
     def inner(self, dim: Dim) -> bool:
         """Whether an extent is known in a finished region only."""
 
+    def require(self, a: Dim, b: Dim) -> None:
+        """A run fails unless the extents are equal."""
+
     def close(self, symbol: SymDim) -> None:
         """Says that a loop's counter means nothing outside of its finished region."""
 
-    def also_yield(self, region: Region, dims: Sequence[Dim]) -> tuple[TensorType, ...]:
-        """Makes a finished region yield extents, too, as i64 scalars; the types that it yields."""
+    def extend(self, region: Region, build: Callable[[], Sequence[SSAValue]]) -> None:
+        """Makes a finished region yield what `build()` gives at its end, too."""
 
     def bind(self, value: SSAValue, hint: str, least: int = 0, most: Dim | None = None) -> Dim:
         """The only element of an integer tensor as an extent: found by the run, where the compiler

@@ -12,6 +12,7 @@ from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.control import loop_types
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import as_value
 from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -60,12 +61,16 @@ def _chosen(
             given[1].append(b)
         results.append(then.with_dims(dims))
     for region, dims in zip(regions, given, strict=True):
-        cx.also_yield(region, dims)
+        cx.extend(region, partial(_values, cx, dims))
     results += [TensorType.of((), "i64")] * len(found)
     values = cx.b.emit_regions("if", [condition], results, list(regions))
     for symbol, value in zip(found, values[len(values) - len(found) :], strict=True):
         cx.bind_to(value, symbol)
     return values[: len(values) - len(found)]
+
+
+def _values(cx: Cx, dims: Sequence[Dim]) -> list[Value]:
+    return [as_value(cx, d) for d in dims]
 
 
 def check_alike(cx: Cx, a: TensorType, b: TensorType, what: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from cuvil.ir.dims import Dim, SymDim, known_equal, symbols
+from cuvil.ir.dims import Dim, SymDim, dim_min, known_equal, symbols
 from cuvil.ir.names import Region
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType
@@ -123,11 +124,15 @@ class _Loop:
     def _with_extents(self, region: Region, types: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Also yields the extents of growing axes, which are carried, before stacked values."""
         ends = [types[1 + i].dims[axis] for i, axis in self.growing]
-        if ends:
-            self.cx.also_yield(region, ends)
-            _reorder(region, 1 + len(self.initial), len(ends))
         carried = 1 + len(self.initial)
+        self._carry(region, carried, ends)
         return (*types[:carried], *[COUNT] * len(ends), *types[carried:])
+
+    def _carry(self, region: Region, at: int, dims: Sequence[Dim]) -> None:
+        """Yields extents as values `at` and following."""
+        if dims:
+            self.cx.extend(region, lambda: [as_value(self.cx, d) for d in dims])
+            _reorder(region, at, len(dims))
 
     def emit(
         self, region: Region, types: Sequence[TensorType], condition: Value
@@ -139,38 +144,55 @@ class _Loop:
         first = len(state) - n
         state += [as_value(cx, cx.dims(self.initial[i])[a]) for i, a in grown]
         ends = {place: cx.new_bounded("final", self.bounds[place]) for place in grown}
+        found: list[Dim] = list(ends.values())
         count = self.trip
         if early and stacked:  # the number of iterations is found, too
-            self._count_steps(region, len(state))
-            state.append(as_value(cx, 0))
+            assert self.counter is not None
+            region.block.insert_arg(COUNT, len(region.block.args))
+            self._carry(region, len(state), [self.counter + 1])
             count = cx.new_bounded("iterations", self.trip)
+            found.append(count)
+            state.append(as_value(cx, 0))
+        stacks = [self._stack(region, len(state) - len(found), kind, state, found, count)
+                  for kind in stacked]  # fmt: skip
         carried = [
             kind.with_dims(ends.get((i, a), d) for a, d in enumerate(kind.dims))
             for i, kind in enumerate(self._argument_type(k) for k in range(n))
         ]
-        bools, counts = [TensorType.of((), "bool")] * first, [COUNT] * (len(state) - first - n)
-        results = [*bools, *carried, *counts, *(self._stack(k, count) for k in stacked)]
+        results = [*[TensorType.of((), "bool")] * first, *carried, *[COUNT] * len(found), *stacks]
         values = cx.b.emit_regions(
             "loop", state, results, [region], trip=self.trip, symbol=str(self.counter), early=early
         )
-        found = [*ends.values(), *([count] if count is not self.trip else [])]
         for symbol, value in zip(found, values[first + n :], strict=False):
             assert isinstance(symbol, SymDim)
             cx.bind_to(value, symbol)
         return (*values[first : first + n], *values[len(state) :])
 
-    def _stack(self, kind: TensorType, count: Dim | None) -> TensorType:
-        if any(map(self.cx.inner, kind.dims)):
-            self.cx.fail("a stacked output has an extent that the body finds")
+    def _stack(
+        self, region: Region, first: int, kind: TensorType, state: list[Value], found: list[Dim],
+        count: Dim | None,
+    ) -> TensorType:  # fmt: skip
+        """The type of a stack. Extents that the body finds are carried: all must be the same."""
+        cx, dims = self.cx, list(kind.dims)
+        for axis, dim in enumerate(kind.dims):
+            if not cx.inner(dim):
+                continue
+            before = region.block.insert_arg(COUNT, len(region.block.args))
+            cx.extend(region, partial(self._same_as, before, dim))
+            _reorder(region, first + len(found), 1)
+            state.append(as_value(cx, 0))
+            dims[axis] = cx.new_bounded("stacked", cx.upper(dim))
+            found.append(dims[axis])
         assert count is not None
-        return kind.with_dims((count, *kind.dims))
+        return kind.with_dims((count, *dims))
 
-    def _count_steps(self, region: Region, at: int) -> None:
-        """Carries the number of iterations so far as value number `at`."""
-        assert self.counter is not None
-        region.block.insert_arg(COUNT, len(region.block.args))
-        self.cx.also_yield(region, [self.counter + 1])
-        _reorder(region, at, 1)
+    def _same_as(self, before: SSAValue, dim: Dim) -> list[Value]:
+        """Requires an extent to be that of the iteration before, if there is one."""
+        later = dim_min(self.counter, 1)  # type: ignore[arg-type]
+        last = self.cx.new_bounded("last", None)
+        self.cx.bind_to(before, last)
+        self.cx.require(later * last, later * dim)
+        return [as_value(self.cx, dim)]
 
 
 def _dropped(region: Region) -> list[Value]:

@@ -188,6 +188,8 @@ def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Va
     ):
         cx.bad(f"axis {at} of {dims[at]} does not split into {', '.join(map(str, sizes))}")
     cx.equal(total, dims[at])
+    if sizes and isinstance(total, SymDim):
+        cx.require(total, dims[at])
     parts: list[Value] = []
     first: Dim = 0
     for size in sizes:
