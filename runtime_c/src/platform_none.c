@@ -26,6 +26,11 @@ void cuvil_platform_free(void *memory) {
 
 int64_t cuvil_platform_now(void) { return 0; }
 
+const char *cuvil_platform_environment(const char *name) {
+  (void)name;
+  return NULL;
+}
+
 cuvil_status cuvil_platform_map_file(const char *path, const void **base, size_t *bytes) {
   (void)path, (void)base, (void)bytes;
   return CUVIL_IO_ERROR;
