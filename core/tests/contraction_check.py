@@ -14,7 +14,7 @@ from cuvil.codegen.facts import TargetFacts
 
 _HOST = llvm.get_host_cpu_features()
 BASE = TargetFacts(triple=llvm.get_process_triple())
-FMA8 = replace(BASE, features="+avx2,+fma", vector_bits=256, fma=True, masked_memory=True)
+FMA8 = replace(BASE, features="+avx2,+fma", vector_bits=256, fma=True)
 FMA16 = replace(
     FMA8,
     features="+avx2,+fma,+avx512f,+avx512vl,+avx512bw,+avx512dq",

@@ -25,7 +25,6 @@ from cuvil.codegen.contraction import (
     Slot,
     emit_contraction,
     merge_rows,
-    packed_size,
     scratch_bytes,
     task_count,
 )
@@ -123,7 +122,8 @@ def measure(shape: Shape, facts: TargetFacts) -> tuple[float, float, int]:
     compiled = time.perf_counter() - started
     k = int(np.prod([dim.extent for dim in shape.spec.k]))
     random = np.random.default_rng(0)
-    sizes = [shape.a_size, packed_size(k, shape.spec.n, _PANEL), shape.c_size, shape.spec.n]
+    panels = -(-shape.spec.n // _PANEL)
+    sizes = [shape.a_size, panels * k * _PANEL, shape.c_size, shape.spec.n]
     buffers = [aligned(size) for size in sizes]
     for buffer in buffers:
         buffer[:] = random.standard_normal(buffer.size, np.float32)

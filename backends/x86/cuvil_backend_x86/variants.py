@@ -35,7 +35,7 @@ def variants(target: Target) -> Sequence[VariantSpec]:
 def _avx512(triple: str) -> VariantSpec:
     facts = TargetFacts(
         triple, "x86-64-v4", "", vector_bits=512, vector_registers=32, fma=True,
-        rounding=True, half=True, masked_memory=True, l1_bytes=32 * 1024, l1_ways=8,
+        rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=1024 * 1024, prefer_vector_width=512,
     )  # fmt: skip
     return VariantSpec("avx512", AVX512, facts)
@@ -44,7 +44,7 @@ def _avx512(triple: str) -> VariantSpec:
 def _avx2(triple: str) -> VariantSpec:
     facts = TargetFacts(
         triple, "x86-64-v3", "", vector_bits=256, vector_registers=16, fma=True,
-        rounding=True, half=True, masked_memory=True, l1_bytes=32 * 1024, l1_ways=8,
+        rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=256 * 1024, prefer_vector_width=256,
     )  # fmt: skip
     return VariantSpec("avx2", AVX2, facts)

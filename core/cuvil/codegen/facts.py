@@ -18,7 +18,6 @@ class TargetFacts:
     vector_bits: width of the widest register worth using; vector_registers: how many.
     fma: a fused multiply-add instruction exists for float vectors (else it would call libm).
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
-    masked_memory: masked vector loads and stores cost about as much as plain ones.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
     prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
     """
@@ -31,7 +30,6 @@ class TargetFacts:
     fma: bool = False
     rounding: bool = False
     half: bool = False
-    masked_memory: bool = False
     l1_bytes: int = 32 * 1024
     l1_ways: int = 8
     l2_bytes: int = 512 * 1024

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-OPT_LEVELS = range(4)
-
 
 @dataclass(frozen=True)
 class Unit:

@@ -47,8 +47,9 @@ class Primitive:
     element: nest lowering by pull, `element(cx, index) -> value`: the element of the (only)
         result at `index`, asking `cx.operand(i, index)` for elements of operands. Such primitives
         fuse with their neighbours.
-    kernel: nest lowering of a whole op, `kernel(cx) -> None`: writes loops that fill
-        `cx.result(i)`. At least one of element, kernel or a template of the planner serves it.
+    kernel: nest lowering of a whole op, `kernel(cx) -> None`: writes loops that hand every element
+        of the results to `cx.store`. Contexts: `ops.lowering`. At least one of element, kernel or
+        a template of the planner serves it.
     tags: "pointwise" (element i depends on elements i), "view" (moves elements only), "anchor"
         (a kernel of its own to which neighbours fuse), "control" (has regions), ...
     tolerance: relative error that compiled code may show against `evaluate` in f32; 0 is exact.

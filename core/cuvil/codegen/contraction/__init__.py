@@ -7,7 +7,6 @@ Fill a `ContractionSpec`, pack B with `pack_panels`, call `emit_contraction`; th
 from cuvil.codegen.contraction.arith import Arith, Size, Slot
 from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope, identity
 from cuvil.codegen.contraction.kernel import emit_contraction
-from cuvil.codegen.contraction.packing import pack_panels, packed_size, unpack_panels
 from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes, task_count
 from cuvil.codegen.contraction.spec import (
     BatchDim,
@@ -17,6 +16,7 @@ from cuvil.codegen.contraction.spec import (
     merge_k,
     merge_rows,
 )
+from cuvil.plan.packing import pack_panels
 
 __all__ = [
     "Arith",
@@ -34,8 +34,6 @@ __all__ = [
     "merge_k",
     "merge_rows",
     "pack_panels",
-    "packed_size",
     "scratch_bytes",
     "task_count",
-    "unpack_panels",
 ]

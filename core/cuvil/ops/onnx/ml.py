@@ -34,11 +34,6 @@ def no_strings(cx: Cx, *attributes: Any) -> None:
         cx.fail("strings are not supported")
 
 
-def as_float(cx: Cx, x: Value) -> Value:
-    """x in f32, in which all but f64 is computed."""
-    return x if cx.type(x).dtype.name in ("f32", "f64") else cx.b.cast(x, to="f32")
-
-
 def rows_of(cx: Cx, x: Value) -> Value:
     """x as a matrix of samples: a vector is one of them."""
     return cx.b.reshape(x, dims=(1, *cx.dims(x))) if cx.type(x).rank == 1 else x
