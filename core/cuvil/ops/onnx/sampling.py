@@ -10,6 +10,7 @@ from cuvil.ops.onnx.registry import onnx_op
 
 MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic"}
 A = -0.75  # of the cubic kernel
+MOST_TAPS = 256  # neighbours of a sample
 
 
 @onnx_op("GridSample", since=16)
@@ -31,8 +32,8 @@ def grid_sample(
     n = cx.type(x).rank - 2
     if cx.type(grid).rank != n + 2 or cx.dims(grid)[-1] in (0, *range(n), n + 1) or n < 1:
         cx.bad(f"a grid of rank {cx.type(grid).rank} for {n} spatial axes")
-    if mode == "cubic" and n > 2:
-        cx.fail("cubic sampling of more than two axes is not supported")
+    if 4**n > MOST_TAPS and mode == "cubic":
+        cx.fail(f"cubic sampling of {n} axes is not supported")
     sampler = _Sampler(cx, x, grid, bool(align_corners), padding_mode)
     axes = [sampler.taps(k, mode) for k in range(n)]
     total = None

@@ -1,0 +1,61 @@
+"""Random operators: shapes, types, repeatable by seed, and the statistics they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx_models import f32, model, run
+
+
+def one(call: str, inputs: str = "", *arrays: np.ndarray) -> np.ndarray:
+    return run(model(f"m ({inputs}) => (y) {{ y = {call} }}", opset=22), *arrays)[0]
+
+
+@pytest.mark.parametrize("kind, dtype", [(1, "f4"), (10, "f2"), (11, "f8")])
+def test_uniform(kind, dtype):
+    y = one(f"RandomUniform<shape=[100, 200], low=-1.0, high=3.0, seed=7.0, dtype={kind}>()")
+    assert y.shape == (100, 200) and y.dtype == dtype
+    assert y.min() >= -1 and y.max() <= 3
+    assert abs(y.astype(float).mean() - 1) < 0.03
+    counts = np.histogram(y.astype(float), bins=16, range=(-1, 3))[0]
+    assert abs(counts - 1250).max() < 5 * 1250**0.5
+
+
+def test_normal():
+    y = one("RandomNormal<shape=[200, 300], mean=2.0, scale=3.0, seed=1.0>()")
+    assert abs(y.mean() - 2) < 0.06 and abs(y.std() - 3) < 0.06
+    within = np.abs(y - 2) < 3
+    assert abs(within.mean() - 0.6827) < 0.01
+
+
+def test_a_seed_decides_and_nodes_without_one_differ():
+    again = [one("RandomUniform<shape=[50], seed=3.0>()") for _ in range(2)]
+    other = one("RandomUniform<shape=[50], seed=4.0>()")
+    assert (again[0] == again[1]).all() and (again[0] != other).any()
+    a, b = run(model("m () => (a, b) { a = RandomUniform<shape=[50]>() "
+                     "b = RandomUniform<shape=[50]>() }"))  # fmt: skip
+    assert (a != b).any()
+
+
+def test_neighbours_are_independent():
+    y = one("RandomUniform<shape=[10000], seed=5.0>()").astype(float)
+    for lag in (1, 2, 256):
+        assert abs(np.corrcoef(y[:-lag], y[lag:])[0, 1]) < 0.05
+
+
+def test_drawn_by_probabilities():
+    chances = np.linspace(0, 1, 5, dtype=np.float32).repeat(4000).reshape(5, 4000)
+    y = one("Bernoulli<seed=2.0>(x)", "float[5, 4000] x", chances)
+    np.testing.assert_allclose(y.mean(axis=1), np.linspace(0, 1, 5), atol=0.04)
+    logits = np.log(f32([[0.1, 0.6, 0.3], [1, 1e-9, 1e-9]]))
+    drawn = one("Multinomial<sample_size=5000, seed=1.0>(x)", "float[2, 3] x", logits)
+    assert drawn.shape == (2, 5000) and drawn.dtype == np.int32
+    shares = np.bincount(drawn[0], minlength=3) / 5000
+    np.testing.assert_allclose(shares, [0.1, 0.6, 0.3], atol=0.03)
+    assert (drawn[1] == 0).all()
+
+
+def test_like_takes_shape_and_type():
+    source = model("m (double[N, 3] x) => (y) { y = RandomNormalLike(x) }")
+    (y,) = run(source, np.zeros((4, 3)))
+    assert y.shape == (4, 3) and y.dtype == np.float64
