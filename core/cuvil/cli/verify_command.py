@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cuvil.cli.compare import Comparison, Tolerance
     from cuvil.cli.console import Stages
     from cuvil.cli.oracles import Feed
+    from cuvil.engine.engine import Engine
     from cuvil.options import Options
 
 INSIDE = 10.0
@@ -56,22 +57,12 @@ def verify(
     from cuvil.cli.compare import Tolerance
     from cuvil.cli.console import print_json, progress
     from cuvil.cli.inputs import make_inputs
-    from cuvil.cli.models import engine_for, is_artefact
-    from cuvil.engine.api import load
-    from cuvil.errors import ModelError
 
-    if is_artefact(model):
-        raise ModelError(
-            f"{model} is compiled already: give the ONNX file it came from, and --artefact {model}"
-        )
     options = arg.options_of(opt_level=opt_level, dim=dim, disable=disable_rule)
     tolerance = Tolerance(rtol, atol)
     sizes = arg.parse_sizes("--size", size)
     with progress() as stages:
-        if artefact:
-            engine = load(artefact)
-        else:
-            engine = engine_for(model, options, None, not no_cache, stages)
+        engine = _engine(model, artefact, options, not no_cache, stages)
         feeds = [make_inputs(engine, inputs, sizes, seed + i, "random") for i in range(seeds)]
         found = _outputs(model, engine.run, oracle, options, feeds, tolerance, stages)
         result: dict[str, Any] = {"model": model, "oracle": oracle, "outputs": found}
@@ -88,6 +79,21 @@ def verify(
     elif good:
         typer.echo(f"{model}: agrees with {oracle} on {seeds} sets of inputs")
     raise typer.Exit(int(not good))
+
+
+def _engine(
+    model: str, artefact: str | None, options: Options, cache: bool, stages: Stages
+) -> Engine:
+    """What is to be checked: the artefact, or the model compiled."""
+    from cuvil.cli.models import engine_for, is_artefact
+    from cuvil.engine.api import load
+    from cuvil.errors import ModelError
+
+    if is_artefact(model):
+        raise ModelError(
+            f"{model} is compiled already: give the ONNX file it came from, and --artefact {model}"
+        )
+    return load(artefact) if artefact else engine_for(model, options, None, cache, stages)
 
 
 def _outputs(
