@@ -22,6 +22,10 @@ from onnx.backend.test import BackendTest
 from cuvil.ir.graph import Graph
 from cuvil.onnx_backend import Compiled, CuvilBackend
 from cuvil.ops import interpreter
+from cuvil.plan.interpreter import run_plan
+from cuvil.plan.plan import make_plan
+from cuvil.plan.verify import verify_plan
+from cuvil.rewrite.engine import run_phases
 
 LIST = Path(__file__).parents[1] / "tests" / "conformance" / "unsupported.txt"
 
@@ -34,7 +38,22 @@ class ReferenceBackend(CuvilBackend):
         return lambda feeds: interpreter.run(graph, feeds)
 
 
-BACKENDS: dict[str, type[Backend]] = {"native": CuvilBackend, "reference": ReferenceBackend}
+class PlanBackend(CuvilBackend):
+    """The program and the kernels that compiled code is made from, verified and interpreted."""
+
+    @staticmethod
+    def compile_graph(graph: Graph) -> Compiled:
+        run_phases(graph)
+        plan = make_plan(graph)
+        verify_plan(plan)
+        return lambda feeds: run_plan(plan, feeds)
+
+
+BACKENDS: dict[str, type[Backend]] = {
+    "native": CuvilBackend,
+    "plan": PlanBackend,
+    "reference": ReferenceBackend,
+}
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Runs `nest` kernels on numpy arrays: what a kernel means, for tests.
 
 Scalars mean what the scalar table says; f16 and bf16 are rounded after every operation. Loads and
-stores outside a buffer raise IndexError, a failed `nest.fail_if` is the returned status. The
-iterations of a parallel loop run side by side, an op at a time on arrays of one value per
-iteration; RuntimeError where they are not independent. All else runs an element at a time.
+stores outside a buffer raise IndexError, a failed `nest.fail_if` is the returned status. Tasks, or
+the iterations of a parallel loop, run side by side: an op at a time on arrays of one value for each
+of them; RuntimeError where they are not independent. All else runs an element at a time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ DIVIDES = ("div", "mod")
 
 
 class _Run:
-    """The state of one task. A value is a number, or an array of one number per iteration of the
-    parallel loop around it.
+    """The state of one task, or of several. A value is a number, or an array of one number for
+    each iteration that runs side by side.
 
-    mask: the iterations that run what is being run; None: all. accesses: of the parallel loop.
+    mask: the iterations that run what is being run; None: all. accesses: theirs. private: how many
+    elements of a scratch buffer belong to each of them, by the buffer's id; kept: those buffers.
     """
 
     def __init__(self, env: Mapping[str, int]) -> None:
@@ -38,6 +39,8 @@ class _Run:
         self.status = 0
         self.mask: Array | None = None
         self.accesses: Accesses | None = None
+        self.private: dict[int, int] = {}
+        self.kept: list[Array] = []
 
     def block(self, block: Block, args: Sequence[Any] = ()) -> list[Any]:
         """Runs a block's ops; returns what it yields."""
@@ -73,7 +76,12 @@ def _number(attribute: Any) -> Any:
 def _constant(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.ConstantOp)
     value, kind = _number(op.properties["value"]), op.results[0].type
-    run.set(op, kind.dtype.numpy.type(value) if isinstance(kind, ElementType) else int(value))
+    if not isinstance(kind, ElementType):
+        run.set(op, int(value))
+    elif kind.dtype.kind == "uint":  # from 2**63 on by its bits
+        run.set(op, kind.dtype.numpy.type(value % 2**kind.dtype.bits))
+    else:
+        run.set(op, kind.dtype.numpy.type(value))
 
 
 def _dim(run: _Run, op: Operation) -> None:
@@ -139,13 +147,17 @@ def _convert(run: _Run, op: Operation) -> None:
 def _place(run: _Run, op: Operation, at: int, write: bool) -> tuple[Array, Any]:
     """A buffer and the offset in it, which is checked; that of a masked iteration is 0."""
     buffer, offset = run.get(op, at), run.get(op, at + 1)
-    if run.accesses is not None:
+    if run.accesses is not None and id(buffer) not in run.private:
         run.accesses.note(op, buffer, offset, run.mask, write)
     if run.mask is not None:
         offset = np.where(run.mask, offset, 0)
+    own = run.private.get(id(buffer))
+    size = buffer.size if own is None else own
     places = np.asarray(offset)
-    if places.size and not (places.min() >= 0 and places.max() < buffer.size):
-        raise IndexError(f"{op.name} at {offset} of a buffer of {buffer.size} elements")
+    if places.size and not (places.min() >= 0 and places.max() < size):
+        raise IndexError(f"{op.name} at {offset} of a buffer of {size} elements")
+    if own is not None and run.accesses is not None:
+        offset = offset + own * run.accesses.lanes
     return buffer, offset
 
 
@@ -173,22 +185,23 @@ def _for(run: _Run, op: Operation) -> None:
     carried = [run.values[v] for v in op.carried]
     if not _plain(lo, hi):
         carried = _uneven(run, op, lo, hi, carried)
-    elif op.kind.data == "parallel" and run.accesses is None and _side_by_side(op, lo, hi):
+    elif op.kind.data == "parallel" and run.accesses is None and not carried and hi - lo > 1:
         count = len(range(lo, hi, step))
-        run.accesses = Accesses(count)
-        run.block(op.body.block, [lo + step * np.arange(count)])
-        run.accesses.check()
-        run.accesses = None
+        with _side_by_side(run, count):
+            run.block(op.body.block, [lo + step * np.arange(count)])
     else:
         for iv in range(lo, hi, step):
             carried = run.block(op.body.block, [iv, *carried])
     run.values.update(zip(op.results, carried, strict=True))
 
 
-def _side_by_side(op: nest.ForOp, lo: int, hi: int) -> bool:
-    """Whether iterations run at once: there are several, with nothing that they would share."""
-    several = hi - lo > 1 and not op.carried
-    return several and not any(isinstance(o, nest.ScratchOp) for o in op.body.walk())
+@contextmanager
+def _side_by_side(run: _Run, count: int) -> Iterator[None]:
+    """What runs inside is run by `count` iterations at once, and checked to be independent."""
+    run.accesses = Accesses(count)
+    yield
+    run.accesses.check()
+    run.accesses = None
 
 
 def _uneven(run: _Run, op: nest.ForOp, lo: Any, hi: Any, carried: list[Any]) -> list[Any]:
@@ -235,7 +248,13 @@ def _fail_if(run: _Run, op: Operation) -> None:
 def _scratch(run: _Run, op: Operation) -> None:
     assert isinstance(op, nest.ScratchOp) and isinstance(op.result.type, BufferType)
     kind = op.result.type.dtype
-    run.set(op, np.empty(evaluate(op.bytes.data[0], run.env) // kind.size, kind.numpy))
+    count = evaluate(op.bytes.data[0], run.env) // kind.size
+    lanes = 1 if run.accesses is None else run.accesses.lanes.size
+    buffer = np.empty(count * lanes, kind.numpy)
+    if run.accesses is not None:
+        run.private[id(buffer)] = count
+        run.kept.append(buffer)
+    run.set(op, buffer)
 
 
 _RUN: dict[str, Callable[[_Run, Operation], None]] = {
@@ -258,13 +277,38 @@ def run_kernel(
     buffers: Sequence[Array],
     env: Mapping[str, int] | None = None,
 ) -> int:
-    """Runs every task on these flat arrays, in order; returns 0 or the last failing status."""
-    status = 0
-    for task in range(evaluate(product(kernel.tasks.data), env or {})):
-        run = _Run(env or {})
+    """Runs every task on these flat arrays; returns 0 or the last failing status."""
+    known, status = env or {}, 0
+    tasks = evaluate(product(kernel.tasks.data), known)
+    if tasks > 1 and tasks > _widest_loop(kernel, known):
+        run = _Run(known)
+        with _side_by_side(run, tasks):
+            run.block(kernel.body.block, [*buffers, np.arange(tasks)])
+        return run.status
+    for task in range(tasks):
+        run = _Run(known)
         run.block(kernel.body.block, [*buffers, task])
         status = run.status or status
     return status
+
+
+def _widest_loop(kernel: nest.KernelOp, env: Mapping[str, int]) -> int:
+    """Iterations of the longest parallel loop, as far as bounds tell."""
+    loops = [op for op in kernel.body.walk() if isinstance(op, nest.ForOp)]
+    parallel = [op for op in loops if op.kind.data == "parallel"]
+    return max((_bound(op.hi, env) - _bound(op.lo, env) for op in parallel), default=0)
+
+
+def _bound(value: Value, env: Mapping[str, int]) -> int:
+    """A loop's bound where it is a literal or a dim; the smaller side of a `min`; else 0."""
+    op = value.owner
+    if isinstance(op, nest.ConstantOp):
+        return int(_number(op.properties["value"]))
+    if isinstance(op, nest.DimOp):
+        return evaluate(op.expr.data[0], env)
+    if isinstance(op, nest.IndexOp) and op.fn.data == "min":
+        return min((b for b in (_bound(v, env) for v in op.operands) if b), default=0)
+    return 0
 
 
 def run_region(

@@ -129,8 +129,9 @@ def _reflected(cx: ElementCx, at: Index, before: Index, rest: Index, small: bool
 def _modulo(cx: ElementCx, at: Index, before: Index, period: Index) -> Index:
     """at mod period for at >= -before: whole periods are added first; 0 for a period of 0."""
     b = cx.b
-    whole = b.mul(b.div(b.add(before, b.sub(period, 1)), b.index("max", period, 1)), period)
-    return b.mod(b.add(at, b.index("max", whole, before)), b.index("max", period, 1))
+    divisor = b.index("max", period, 1)
+    whole = b.mul(b.div(b.add(before, b.sub(divisor, 1)), divisor), period)
+    return b.mod(b.add(at, b.index("max", whole, before)), divisor)
 
 
 PAD = Primitive(
