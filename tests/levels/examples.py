@@ -181,6 +181,29 @@ EXAMPLES = {
         {"x": (4, 6)},
         {"w": (6, 6)},
     ),
+    "lstm": Example(
+        """g (float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r) => (y, h)
+        { y, h = LSTM<hidden_size = 4>(x, w, r) }""",
+        {"x": (5, 2, 3)},
+        {"w": (1, 16, 3), "r": (1, 16, 4)},
+    ),
+    "quantized": Example(
+        """g (float[3, 40] x) => (z)
+        { s = Constant<value = float {0.05}>()  p = Constant<value = uint8 {120}>()
+          q = QuantizeLinear(x, s, p)  d = DequantizeLinear(q, s, p)  z = Relu(d) }""",
+        {"x": (3, 40)},
+    ),
+    "halves": Example(
+        """g (float[4, 33] x) => (z)
+        { h = Cast<to = 10>(x)  e = Exp(h)  s = Softmax(e)  z = Cast<to = 1>(s) }""",
+        {"x": (4, 33)},
+        tolerance=2e-3,
+    ),
+    "sorted": Example(
+        """g (float[3, 12] x) => (v, i)
+        { k = Constant<value = int64[1] {4}>()  v, i = TopK<axis = 1>(x, k) }""",
+        {"x": (3, 12)},
+    ),
     "found_extents": Example(
         """g (float[N, 3] x) => (z, at, n)
         { a = Abs(x)  o = Constant<value = float {0.5}>()  m = Greater(a, o)
