@@ -102,7 +102,8 @@ def resize(
     dims, rank = list(cx.dims(x)), cx.type(x).rank
     at = axes_in(cx, range(rank) if axes is None else axes, rank)
     if sizes is not None and cx.dims(sizes) != (0,):
-        wanted = extents(cx, sizes, "sizes")
+        literal = antialias or keep_aspect_ratio_policy != "stretch"  # the ratios shape the filter
+        wanted = cx.known_ints(sizes, "sizes") if literal else extents(cx, sizes, "sizes")
         factors, wanted = _by_sizes(cx, [dims[k] for k in at], wanted, keep_aspect_ratio_policy)
     elif scales is not None:
         factors = known_floats(cx, scales, "scales")
