@@ -40,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _child(options.child, options.models[0], rules)
     report = Report(machine(options.threads), options.threads)
     print(report.machine)
+    busy, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if busy > max(0.5, cpus - options.threads):
+        print(f"bench: {busy:.1f} other programs run on {cpus} cpus: times will be too long")
     _fill(report, options.models, rules)
     print("\n".join(summary(report)))
     build = Path("build")
