@@ -12,7 +12,7 @@ from tools.models import light
 from tools.models.judge import OnnxRuntime, assert_close
 from tools.models.sources import Packaged
 
-DYNAMIC = ["silero-vad", "ocr-det", "ocr-rec-short", "ocr-cls", "nudenet-wide", "minilm-16"]
+DYNAMIC = ["silero-vad-op15", "ocr-det", "ocr-rec-short", "ocr-cls", "nudenet-wide", "minilm-16"]
 DYNAMIC += ["resnet50-dynamic", "llama-tiny"]
 
 
