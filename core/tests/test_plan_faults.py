@@ -97,3 +97,15 @@ def test_a_pad_of_what_may_be_empty(extent):
         return b.pad(x, b.scalar(7, "f32"), low=(1, 0), high=(2, 1))
 
     check([[N, 3]], build, {"N": extent})
+
+
+def test_what_is_read_twice_through_views_level_after_level_is_stored():
+    """Inlined at every index, 20 levels of it would be a million copies."""
+
+    def build(b: Builder, x: Any) -> Any:
+        for n in range(39, 19, -1):
+            left = b.slice(x, starts=[0], steps=[1], dims=[n])
+            x = b.add(left, b.slice(x, starts=[1], steps=[1], dims=[n]))
+        return x
+
+    check([[40]], build)

@@ -18,6 +18,7 @@ from cuvil.ir.names import Block, Operation
 from cuvil.ir.record import Primitive, of, tensor_type
 
 DEEPEST = 64  # ops inlined into one another: what walks a kernel's ops does so recursively
+MOST_COPIES = 8  # indices at which a kernel computes elements of a cheap op
 FREE = frozenset({"dims", "iota", "broadcast"})
 EXPENSIVE = frozenset(
     [
@@ -144,6 +145,7 @@ class _Partition:
         self.group: dict[Operation, Group] = {}
         self.repeated: set[Operation] = set()  # inlined where an element is asked for repeatedly
         self.depth: dict[Operation, int] = {}  # between an op and the root that it is inlined into
+        self.places: dict[Operation, set[int]] = {}  # at how many indices a kernel asks for it
 
     def run(self) -> list[Group]:
         roots: list[Group] = []
@@ -156,6 +158,7 @@ class _Partition:
                 roots.append(home)
             else:
                 self.depth[op] = self._depth(op)
+                self.places[op] = self._places(op)
             self.group[op] = home
             home.members.append(op)
         for group in roots:
@@ -180,7 +183,7 @@ class _Partition:
         local = all(has_record(c) and c.parent is self.block for c in consumers)
         if not consumers or not local or any(_reads_stored(c) for c in consumers):
             return None
-        if self._depth(op) > DEEPEST:
+        if self._depth(op) > DEEPEST or len(self._places(op)) > _most_copies(op):
             return None
         homes = {id(self.group[c]): self.group[c] for c in consumers}
         if len(homes) != 1:
@@ -197,6 +200,20 @@ class _Partition:
 
     def _depth(self, op: Operation) -> int:
         return 1 + max(self.depth.get(consumer, 0) for consumer in users(op))
+
+    def _places(self, op: Operation) -> set[int]:
+        """The indices, told apart by a hash, at which an element of `op` is asked for.
+
+        Element-wise consumers ask at their own; any other at one more for each of its own, so that
+        what is read through views twice, level after level, would double at each.
+        """
+        mine, found = tensor_type(op.results[0]).dims, set[int]()
+        for use in op.results[0].uses:
+            consumer = use.operation
+            alike = is_pointwise(consumer) and tensor_type(consumer.results[0]).dims == mine
+            for place in self.places.get(consumer, {0}):
+                found.add(place if alike else hash((place, consumer, use.index)))
+        return found
 
     def _free_home(self, op: Operation, homes: list[Group]) -> Group | None:
         """A free op may be inlined in several kernels; its group here is the last one."""
@@ -259,6 +276,13 @@ class _Partition:
             return None
         home.anchor, home.template = op, template
         return home
+
+
+def _most_copies(op: Operation) -> int:
+    """How often a kernel may compute an element rather than have it stored."""
+    if of(op).name in FREE:
+        return MOST_COPIES**2
+    return 2 if of(op).name in EXPENSIVE else MOST_COPIES
 
 
 def _norm_input(record: Primitive, op: Operation, consumer: Operation) -> bool:
