@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "text.h"
 
 int64_t cuvil_dense_bytes(const int64_t *shape, uint32_t rank, uint32_t element) {
   uint64_t bytes = element;
@@ -163,14 +164,22 @@ static const char *behind_tab(const char *site) {
   return site;
 }
 
+cuvil_status cuvil_fail_shapes(cuvil_context *c, uint32_t site) {
+  const cuvil_artefact *a = c->model->artefact;
+  cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH, "the shapes do not fit at %s",
+                     site < a->site_count ? behind_tab(a->sites[site]) : a->name);
+  for (uint32_t i = 0; i < a->symbol_count; i++) {
+    size_t length = strlen(c->message);
+    cuvil_format(c->message + length, sizeof c->message - length, "%s%s = %d%s", i ? ", " : " (",
+                 a->symbol_names[i], c->frame.dims[i], i + 1 < a->symbol_count ? "" : ")");
+  }
+  return CUVIL_SHAPE_MISMATCH;
+}
+
 static cuvil_status prepare(cuvil_context *c, const cuvil_value *inputs) {
   const cuvil_artefact *a = c->model->artefact;
   int32_t failed = a->dim_count ? a->prepare(c->frame.dims) : 0;
-  if (failed) {
-    uint32_t site = (uint32_t)failed - 1;
-    return cuvil_context_fail(c, CUVIL_SHAPE_MISMATCH, "the input shapes do not fit at %s",
-                              site < a->site_count ? behind_tab(a->sites[site]) : a->name);
-  }
+  if (failed) return cuvil_fail_shapes(c, (uint32_t)failed - 1);
   cuvil_status status = check_derived(c, inputs);
   if (!status) status = size_outputs(c);
   if (status) return status;

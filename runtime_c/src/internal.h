@@ -108,6 +108,8 @@ cuvil_status cuvil_context_reserve_arena(cuvil_context *context, int64_t bytes);
 
 /* bind.c: checks the inputs and leaves frame.dims, prepared and output_bytes ready for a run. */
 cuvil_status cuvil_bind(cuvil_context *context, const cuvil_value *inputs);
+/* Tells at which site, and for which extents of the inputs, a condition on shapes does not hold. */
+cuvil_status cuvil_fail_shapes(cuvil_context *context, uint32_t site);
 /* Elements times element size; -1 when a dim is negative or the product is too large. */
 int64_t cuvil_dense_bytes(const int64_t *shape, uint32_t rank, uint32_t element);
 /* Bytes of the arena for these slots; -1 when no sensible number. */

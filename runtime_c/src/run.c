@@ -102,6 +102,7 @@ static cuvil_status finish(cuvil_context *c, cuvil_value *outputs) {
 static cuvil_status failed_at(cuvil_context *c, cuvil_status status) {
   const cuvil_artefact *a = c->model->artefact;
   uint32_t site = (uint32_t)c->frame.site;
+  if (status == CUVIL_SHAPE_MISMATCH) return cuvil_fail_shapes(c, site);
   const char *where = site < a->site_count ? a->sites[site] : a->name;
   const cuvil_device *d = c->failed_device;
   char reason[160];

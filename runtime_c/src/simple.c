@@ -60,7 +60,12 @@ static cuvil_status run_with(const cuvil_artefact *artefact, const cuvil_model *
   for (uint32_t i = 0; i < outputs; i++) {
     values[inputs + i] = cuvil_output(data[inputs + i], INT64_MAX);
   }
-  return cuvil_run(model, context, values, values + inputs);
+  cuvil_status status = cuvil_run(model, context, values, values + inputs);
+  for (uint32_t i = 0; !status && i < outputs; i++) {
+    int64_t *shape = data[inputs + outputs + i];
+    if (shape) memcpy(shape, values[inputs + i].shape, artefact->outputs[i].rank * sizeof *shape);
+  }
+  return status;
 }
 
 static cuvil_status run_on_any(const cuvil_artefact *artefact, cuvil_simple *simple,
@@ -91,7 +96,7 @@ cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simp
   }
   memset(dims, 0, artefact->dim_count * sizeof *dims);
   for (uint32_t i = 0; i < artefact->symbol_count; i++) dims[i] = symbols[i];
-  status = artefact->prepare ? (cuvil_status)artefact->prepare(dims) : CUVIL_OK;
+  if (artefact->prepare && artefact->prepare(dims)) status = CUVIL_SHAPE_MISMATCH;
   if (!status) status = run_on_any(artefact, simple, model, dims, values, data);
   cuvil_platform_free(memory);
   return status;

@@ -64,7 +64,7 @@ static void test_wrong_inputs(void) {
   CHECK(add(model, context, 0, 0, &output) == CUVIL_SHAPE_MISMATCH);
   CHECK_TEXT(message, "input 'x': dim 0 (N) is 0, outside of 1 to 100000");
   CHECK(add(model, context, 13, 13, &output) == CUVIL_SHAPE_MISMATCH);
-  CHECK_TEXT(message, "the input shapes do not fit at Identity_0");
+  CHECK_TEXT(message, "the shapes do not fit at Identity_0 (N = 13)");
 
   int64_t shape[] = {5, 4};
   cuvil_value inputs[] = {cuvil_tensor(CUVIL_F32, x, 2, shape),

@@ -11,8 +11,11 @@ enum { THREADS = 12, CALLS = 500, ROWS = 7 };
 static cuvil_simple simple;
 
 static cuvil_status add(int64_t rows, const float *x, const float *y, float *z) {
-  void *data[] = {(void *)x, (void *)y, z};
-  return cuvil_simple_run(&add_artefact, &simple, &rows, data);
+  int64_t shape[2] = {-1, -1};
+  void *data[] = {(void *)x, (void *)y, z, shape};
+  cuvil_status status = cuvil_simple_run(&add_artefact, &simple, &rows, data);
+  if (!status && (shape[0] != rows || shape[1] != 3)) return CUVIL_INTERNAL;
+  return status;
 }
 
 static void *work(void *argument) {
@@ -39,8 +42,8 @@ int main(void) {
   }
   float x[3] = {1, 2, 3}, z[3];
   CHECK(add(1, x, x, z) == CUVIL_OK && z[2] == 6);
-  CHECK(add(13, x, x, z) != CUVIL_OK); /* a condition of the model */
-  CHECK(add(0, x, x, z) != CUVIL_OK);  /* below the bound */
+  CHECK(add(13, x, x, z) == CUVIL_SHAPE_MISMATCH); /* a condition of the model */
+  CHECK(add(0, x, x, z) != CUVIL_OK);              /* below the bound */
   CHECK(add(-1, x, x, z) != CUVIL_OK);
   CHECK(add(1, NULL, x, z) == CUVIL_INVALID_ARGUMENT);
   CHECK(add(1, x, x, NULL) == CUVIL_INVALID_ARGUMENT);

@@ -66,6 +66,24 @@ def wide() -> onnx.ModelProto:
     return _model("wide", [node], {name: [4] for name in names}, {"y": [4]}, {})
 
 
+def found() -> onnx.ModelProto:
+    """y = the elements of x [n] above 0, and x as pairs [2, n / 2]: n must be even."""
+    nodes = [
+        helper.make_node("Greater", ["x", "zero"], ["positive"]),
+        helper.make_node("Compress", ["x", "positive"], ["y"]),
+        helper.make_node("Reshape", ["x", "shape"], ["pairs"]),
+    ]
+    constants = {"zero": np.float32(0), "shape": np.array([2, -1])}
+    return _model("found", nodes, {"x": ["n"]}, {"y": ["k"], "pairs": [2, "m"]}, constants)
+
+
+def steps() -> onnx.ModelProto:
+    """y = 0, 1, 2, ... below a limit: as long as the limit says."""
+    node = helper.make_node("Range", ["zero", "limit", "one"], ["y"])
+    constants = {"zero": np.float32(0), "one": np.float32(1)}
+    return _model("steps", [node], {"limit": []}, {"y": ["k"]}, constants)
+
+
 def _model(
     name: str,
     nodes: Sequence[onnx.NodeProto],
@@ -89,6 +107,8 @@ _MODELS = {
     "dense": dense,
     "stages": stages,
     "wide": wide,
+    "found": found,
+    "steps": steps,
 }
 
 

@@ -54,6 +54,15 @@ def test_many_inputs(tmp_path: Path) -> None:
     check(build("wide.c", tmp_path / "wide", [wide.folder], [wide.files["a"]]))
 
 
+@pytest.mark.parametrize("flags", [[], ["-fsanitize=address,undefined"]], ids=["plain", "asan"])
+def test_extents_that_the_run_finds(flags: list[str], tmp_path: Path) -> None:
+    if flags and not _sanitizer_works(flags, tmp_path):
+        pytest.skip("the C compiler has no sanitizers")
+    models = [compiled("found"), compiled("steps")]
+    link = [model.files["a"] for model in models]
+    check(build("found.c", tmp_path / "found", [m.folder for m in models], link, flags))
+
+
 def _sanitizer_works(flags: list[str], folder: Path) -> bool:
     source, program = folder / "empty.c", folder / "empty"
     source.write_text("int main(void) { return 0; }\n")

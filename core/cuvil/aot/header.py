@@ -31,12 +31,7 @@ extern "C" {{
 #define {guard}_ARENA_BYTES {arena}
 #define {guard}_WEIGHTS_BYTES {weights}
 
-/* ---- the simplest use: one call, from any thread ----
- * Opens the model at the first call and keeps it. Outputs must be large enough. Returns 0 or a
- * cuvil_status, which {name}_status_text explains. */
-int32_t {name}_inference(
-    {parameters});
-
+{simplest}
 /* ---- the full use: one model, a context for each thread ----
  *
  *   {name}_model *model;
@@ -96,6 +91,18 @@ extern const cuvil_artefact {name}_artefact;
 #endif
 """
 
+_SIMPLEST = """\
+/* ---- the simplest use: one call, from any thread ----
+ * Opens the model at the first call and keeps it. Outputs must be large enough{found}.
+ * Returns 0 or a cuvil_status, which {name}_status_text explains. */
+int32_t {name}_inference(
+    {parameters});
+"""
+
+_NOT_SIMPLE = """\
+/* There is no one-call form: the size of an output has no upper bound. */
+"""
+
 _KEYWORDS = (
     "alignas alignof asm auto bool break case catch char class const const_cast constexpr continue "
     "decltype default delete do double dynamic_cast else enum explicit export extern false float "
@@ -110,6 +117,7 @@ def header(plan: Plan, arena_bytes: Dim) -> str:
     """The text of the header."""
     ports = [("input", p) for p in plan.inputs] + [("output", p) for p in plan.outputs]
     lines = [f" * {kind} {_comment(p.name)}: {_type(p)} {_shape(p.type.dims)}" for kind, p in ports]
+    lines += _found_lines(plan)
     lines += [
         f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
         for d in plan.devices
@@ -120,19 +128,45 @@ def header(plan: Plan, arena_bytes: Dim) -> str:
         shapes="\n".join(lines),
         arena=arena_bytes if isinstance(arena_bytes, int) else -1,
         weights=plan.weights_bytes,
-        parameters=",\n    ".join(parameters(plan)) or "void",
+        simplest=_simplest(plan),
         inputs=max(1, len(plan.inputs)),
         outputs=max(1, len(plan.outputs)),
         dims=_dims_struct(plan),
     )
 
 
+def _found_lines(plan: Plan) -> list[str]:
+    """What is known of the extents that a run finds."""
+    dims = dict.fromkeys(d for p in plan.outputs if plan.is_produced(p) for d in p.type.dims)
+    found = [(d, plan.most(d)) for d in dims if d != plan.most(d)]
+    return [
+        f" * {_comment(str(d))}: found by the run, "
+        + ("without a bound" if most is None else f"at most {_comment(str(most))}")
+        for d, most in found
+    ]
+
+
+def _simplest(plan: Plan) -> str:
+    if plan.is_unbounded():
+        return _NOT_SIMPLE
+    found = any(map(plan.is_produced, plan.outputs))
+    return _SIMPLEST.format(
+        name=plan.name,
+        parameters=",\n    ".join(parameters(plan)) or "void",
+        found=" for the bounds\n * above; a ..._shape receives the extents that the run has found"
+        if found
+        else "",
+    )
+
+
 def parameters(plan: Plan) -> list[str]:
-    """The parameters of `<name>_inference`: extents, inputs, outputs."""
+    """The parameters of `<name>_inference`: extents, inputs, outputs, shapes that a run finds."""
     taken: set[str] = set()
     words = [f"int64_t {c_name(s, taken)}" for s in plan.symbols]
     words += [f"const {_type(p)} *{c_name(p.name, taken)}" for p in plan.inputs]
     words += [f"{_type(p)} *{c_name(p.name, taken)}" for p in plan.outputs]
+    found = [p for p in plan.outputs if plan.is_produced(p)]
+    words += [f"int64_t *{c_name(f'{p.name}_shape', taken)}" for p in found]
     return words
 
 

@@ -43,7 +43,10 @@ def emit_api(
     module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan
 ) -> tuple[str, ...]:
     """Adds the functions of `<name>.h` that know the model; returns their names."""
-    return (_emit_open(module, name, artefact), _emit_inference(module, name, artefact, plan))
+    made = [_emit_open(module, name, artefact)]
+    if not plan.is_unbounded():
+        made.append(_emit_inference(module, name, artefact, plan))
+    return tuple(made)
 
 
 def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str:
@@ -55,16 +58,21 @@ def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str
 
 
 def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan) -> str:
-    """`<name>_inference(extents..., inputs..., outputs...)`: packs its arguments, runs."""
+    """`<name>_inference(extents..., inputs..., outputs..., shapes...)`: packs its arguments, runs.
+
+    shapes: of outputs whose extents only the run knows."""
     ports = len(plan.inputs) + len(plan.outputs)
+    found = [plan.is_produced(p) for p in plan.outputs]
     run = _status_function(module, "cuvil_simple_run", [PTR, PTR, PTR, PTR])
     state = ir.GlobalVariable(module, SIMPLE, f"{name}.simple")
     state.linkage, state.initializer, state.align = "internal", ir.Constant(SIMPLE, None), 8
-    kinds = [I64] * len(plan.symbols) + [PTR] * ports
+    kinds = [I64] * len(plan.symbols) + [PTR] * (ports + sum(found))
     function = _status_function(module, f"{name}_inference", kinds)
     b = ir.IRBuilder(function.append_basic_block("entry"))
     extents = _array(b, I64, function.args[: len(plan.symbols)])
-    data = _array(b, PTR, function.args[len(plan.symbols) :])
+    given = list(function.args[len(plan.symbols) :])
+    shapes = [given.pop(ports) if f else ir.Constant(PTR, None) for f in found]
+    data = _array(b, PTR, [*given, *shapes])
     b.ret(b.call(run, [artefact, state, extents, data]))
     return function.name
 

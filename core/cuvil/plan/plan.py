@@ -11,6 +11,7 @@ import numpy as np
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
 from cuvil.ir.dims import Dim
+from cuvil.ir.dims import symbols as symbols_of
 from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
@@ -90,6 +91,14 @@ class Plan:
     def most(self, dim: Dim) -> Dim | None:
         """The upper bound of an extent that a run finds, of the inputs' symbols; None: none."""
         return upper_bound(dim, self.tops, dict(zip(self.symbols, self.bounds, strict=True)))
+
+    def is_produced(self, port: Port) -> bool:
+        """Whether an output has an extent that only the run knows."""
+        return any(not set(symbols_of(d)) <= set(self.symbols) for d in port.type.dims)
+
+    def is_unbounded(self) -> bool:
+        """Whether an output has an extent without upper bound."""
+        return any(self.most(d) is None for port in self.outputs for d in port.type.dims)
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights' bytes in order, each constant made when it is asked for."""

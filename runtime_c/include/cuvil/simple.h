@@ -18,7 +18,8 @@ typedef struct cuvil_simple {
 } cuvil_simple;
 
 /* Runs the model on dense tensors: symbols holds the extents in the order of the artefact's
- * symbols, data the inputs, then the outputs, which must be large enough. Any thread may call. */
+ * symbols, data the inputs, then the outputs, which must be large enough, then for each output
+ * where its shape goes (int64_t per dim), or NULL. Any thread may call. */
 cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simple,
                               const int64_t *symbols, void *const *data);
 
