@@ -69,7 +69,8 @@ class Model:
 
     def proto(self) -> onnx.ModelProto:
         """The model, outputs without types: the compiler knows them."""
-        results = [onnx.ValueInfoProto(name=n) for n in dict.fromkeys(self.kept)]
+        typed = {info.name: info for info in self.inputs}
+        results = [typed.get(n, onnx.ValueInfoProto(name=n)) for n in dict.fromkeys(self.kept)]
         graph = helper.make_graph(self.nodes, "m", self.inputs, results, self.constants)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("local", 1)]
         return helper.make_model(

@@ -14,12 +14,12 @@ from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.functions import quiet
 from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported, domain_of
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
-from cuvil.frontends.onnx.shapes import input_types
+from cuvil.frontends.onnx.shapes import MAX_PORT_RANK, input_types
 from cuvil.ir.dims import Dim, substitute
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
-from cuvil.ir.record import Primitive
+from cuvil.ir.record import Primitive, tensor_type
 
 __all__ = ["import_model", "import_opened", "read_graph"]
 
@@ -146,6 +146,9 @@ def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, Val
             raise ModelError(f"{where} is there twice")
         found: Any = importer.value(frame, value, where)
         if isinstance(found, Value):
+            rank = tensor_type(found).rank
+            if rank > MAX_PORT_RANK:
+                raise UnsupportedError(f"{where} is of rank {rank}, the limit is {MAX_PORT_RANK}")
             outputs[str(value.name)] = found
         elif importer.on_unsupported is None:
             raise UnsupportedError(f"{where} is not a tensor")

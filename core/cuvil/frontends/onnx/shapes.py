@@ -12,8 +12,9 @@ from cuvil.ir.dims import Dim, SymDim, parse_dim, substitute, symbol, symbols
 from cuvil.ir.dtypes import from_onnx
 from cuvil.ir.types import TensorType
 
-__all__ = ["Symbols", "input_types"]
+__all__ = ["MAX_PORT_RANK", "Symbols", "input_types"]
 
+MAX_PORT_RANK = 16  # of what a caller passes and gets: CUVIL_MAX_RANK of cuvil/abi.h
 _UNNAMED = ("", "?", "None", "-1")  # what exporters write for "no name"
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -80,6 +81,8 @@ def _input_type(value: ir.Value, plain: set[str], taken: Symbols, file: str) -> 
         element = from_onnx(int(value.dtype or 0))
     except KeyError:
         raise UnsupportedError(f"{where}: element type {value.dtype} is not supported") from None
+    if len(value.shape) > MAX_PORT_RANK:
+        raise UnsupportedError(f"{where} is of rank {len(value.shape)}, the limit is {MAX_PORT_RANK}")
     dims = [
         taken.fresh(f"{value.name}_{axis}") if dim is None else _dim(dim, plain)
         for axis, dim in enumerate(_names(value))
