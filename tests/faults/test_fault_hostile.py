@@ -171,7 +171,7 @@ def test_outputs_that_are_inputs_constants_or_twice_the_same() -> None:
     )
     got = m.run()
     wants = [arange(2, 3), arange(3, 2), arange(6), arange(2, 3), arange(3, 2)]
-    for g, w in zip(got, [*wants, -arange(6), -arange(6).reshape(2, 3), 7], strict=False):
+    for g, w in zip(got, [*wants, -arange(6), arange(2, 3), 7], strict=False):
         check(g, w)
 
 

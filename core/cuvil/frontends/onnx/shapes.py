@@ -82,7 +82,9 @@ def _input_type(value: ir.Value, plain: set[str], taken: Symbols, file: str) -> 
     except KeyError:
         raise UnsupportedError(f"{where}: element type {value.dtype} is not supported") from None
     if len(value.shape) > MAX_PORT_RANK:
-        raise UnsupportedError(f"{where} is of rank {len(value.shape)}, the limit is {MAX_PORT_RANK}")
+        raise UnsupportedError(
+            f"{where} is of rank {len(value.shape)}, the limit is {MAX_PORT_RANK}"
+        )
     dims = [
         taken.fresh(f"{value.name}_{axis}") if dim is None else _dim(dim, plain)
         for axis, dim in enumerate(_names(value))
