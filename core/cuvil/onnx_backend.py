@@ -6,7 +6,7 @@ call, and again for other values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,50 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from cuvil.engine.front_door import compile_engine
 from cuvil.errors import InputError
 from cuvil.frontends.onnx import DataDependentError, import_model
+from cuvil.frontends.onnx.structures import Structure, named, regrouped
+from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import Graph
+from cuvil.ir.types import TensorType
 from cuvil.options import Options
 
 __all__ = ["CuvilBackend", "CuvilRep"]
 
 Feeds = Mapping[str, np.ndarray]
+Given = np.ndarray | list[np.ndarray] | None
 Compiled = Callable[[Feeds], Feeds]
 Compile = Callable[[Graph], Compiled]
 
+_STRUCTURES = ("sequence_type", "optional_type")
 _FIXED_BYTES = 1024  # an input of a shape, axes, ... is not larger
+
+
+def _given(value: Any, structured: bool) -> Given:
+    """A tensor, a sequence of them, or an absent optional."""
+    if structured and (value is None or isinstance(value, list | tuple)):
+        return None if value is None else [np.asarray(v) for v in value]
+    return np.asarray(value)
+
+
+def _parts(name: str, value: Given) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors of an input, by name."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    else:
+        yield from ((f"{name}[{k}]", v) for k, v in enumerate(value or ()))
+
+
+def _structure(value: Given) -> Structure:
+    if isinstance(value, np.ndarray):
+        return _type_of(value)
+    return None if value is None else [_type_of(v) for v in value]
+
+
+def _type_of(array: np.ndarray) -> TensorType:
+    return TensorType.of(array.shape, from_numpy(array.dtype))
+
+
+def _may_be_fixed(value: Given) -> bool:
+    return isinstance(value, np.ndarray) and value.nbytes <= _FIXED_BYTES
 
 
 class CuvilRep(BackendRep):
@@ -37,38 +71,44 @@ class CuvilRep(BackendRep):
         self.model = model
         self.input_names = [v.name for v in model.graph.input if v.name not in constants]
         self.output_names = [v.name for v in model.graph.output]
+        self._structured = {
+            v.name for v in model.graph.input if v.type.WhichOneof("value") in _STRUCTURES
+        }
         self._compile = compile_graph
         self._fixed: tuple[str, ...] = ()
-        self._compiled: dict[tuple[bytes, ...], Compiled] = {}
+        self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
         """The outputs for inputs by position or by name."""
-        feeds = self._feeds(inputs)
-        run = self._compiled_for(feeds)
-        results = run({n: v for n, v in feeds.items() if n not in self._fixed})
-        values = [results[name] for name in self.output_names]
+        given = self._feeds(inputs)
+        run = self._compiled_for(given)
+        results = run({k: v for n in given if n not in self._fixed for k, v in _parts(n, given[n])})
+        values = [regrouped(name, results) for name in self.output_names]
         return tuple(namedtupledict("Outputs", self.output_names)(*values))
 
-    def _feeds(self, inputs: Any) -> dict[str, np.ndarray]:
+    def _feeds(self, inputs: Any) -> dict[str, Given]:
         if isinstance(inputs, np.ndarray):
             inputs = [inputs]
         if not isinstance(inputs, Mapping):
             if len(inputs) > len(self.input_names):
                 raise InputError(f"{len(inputs)} inputs, the model has {len(self.input_names)}")
             inputs = dict(zip(self.input_names, inputs, strict=False))
-        return {name: np.asarray(value) for name, value in inputs.items()}
+        return {name: _given(value, name in self._structured) for name, value in inputs.items()}
 
-    def _compiled_for(self, feeds: Feeds) -> Compiled:
+    def _compiled_for(self, feeds: Mapping[str, Given]) -> Compiled:
+        structures = {n: _structure(v) for n, v in feeds.items() if n in self._structured}
+        kinds = tuple((n, str(named(n, s))) for n, s in structures.items())
         while True:
-            key = tuple(np.ascontiguousarray(feeds[n]).tobytes() for n in self._fixed)
+            key = (*kinds, *(np.ascontiguousarray(feeds[n]).tobytes() for n in self._fixed))
             if key in self._compiled:
                 return self._compiled[key]
             try:
-                graph = import_model(self.model, values={n: feeds[n] for n in self._fixed})
+                values: Any = {n: feeds[n] for n in self._fixed}
+                graph = import_model(self.model, values=values, structures=structures)
                 return self._compiled.setdefault(key, self._compile(graph))
             except DataDependentError as error:
                 more = [n for n in error.inputs if n not in self._fixed]
-                if not more or any(feeds[n].nbytes > _FIXED_BYTES for n in more):
+                if not more or any(not _may_be_fixed(feeds.get(n)) for n in more):
                     raise
                 self._fixed = (*self._fixed, *more)
                 self._compiled.clear()

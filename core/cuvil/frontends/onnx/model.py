@@ -12,9 +12,10 @@ import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.functions import quiet
-from cuvil.frontends.onnx.importer import Frame, Importer, OnUnsupported, domain_of
+from cuvil.frontends.onnx.importer import POISON, Frame, Importer, OnUnsupported, domain_of
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import MAX_PORT_RANK, input_types
+from cuvil.frontends.onnx.structures import Structure, flattened, grouped, structured
 from cuvil.ir.dims import Dim, substitute
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Block, Operation, Value
@@ -30,19 +31,23 @@ def import_model(
     folder: str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
     values: Mapping[str, np.ndarray] | None = None,
+    structures: Mapping[str, Structure] | None = None,
     name: str | None = None,
 ) -> Graph:
     """Imports a `.onnx` file, the bytes of one, or a ModelProto.
 
     folder: where external data is looked for (by default beside the file). dims: extents for
     symbolic dimensions of the inputs, which become static. values: inputs that become constants
-    (a shape or axes that the model takes as an input: see DataDependentError). name: of the
-    graph, by default the file's stem or the graph's own name. Weights stay in the mapped file.
+    (a shape or axes that the model takes as an input: see DataDependentError). structures: what
+    inputs that are sequences or optionals will be; their tensors are inputs `x[0]`, `x[1]`, ...,
+    and those of sequences that the model gives are outputs with such names. name: of the graph,
+    by default the file's stem or the graph's own name. Weights stay in the mapped file.
 
     ModelError for a damaged or inconsistent model, UnsupportedError for what is not implemented;
     `check_model` lists all of that at once.
     """
-    return import_opened(open_model(source, folder=folder), dims=dims, values=values, name=name)
+    opened = open_model(source, folder=folder)
+    return import_opened(opened, dims=dims, values=values, structures=structures, name=name)
 
 
 def import_opened(
@@ -50,6 +55,7 @@ def import_opened(
     *,
     dims: Mapping[str, int] | None = None,
     values: Mapping[str, np.ndarray] | None = None,
+    structures: Mapping[str, Structure] | None = None,
     name: str | None = None,
     on_unsupported: OnUnsupported | None = None,
 ) -> Graph:
@@ -59,7 +65,7 @@ def import_opened(
     equal: dict[str, Dim] = {}
     while True:
         graph, more = _import_once(
-            opened, model, dims or {}, equal, values or {}, name, on_unsupported
+            opened, model, dims or {}, equal, values or {}, structures or {}, name, on_unsupported
         )
         if not more:
             return graph
@@ -72,19 +78,24 @@ def _import_once(
     dims: Mapping[str, int],
     equal: Mapping[str, Dim],
     values: Mapping[str, np.ndarray],
+    structures: Mapping[str, Structure],
     name: str | None,
     on_unsupported: OnUnsupported | None,
 ) -> tuple[Graph, dict[str, Dim]]:
     """The graph, and what is to be put in place of symbols of its inputs before trying again."""
-    inputs = [v for v in model.graph.inputs if v.const_value is None and v.name not in values]
+    free = [v for v in model.graph.inputs if v.const_value is None and v.name not in values]
+    inputs, parts = structured(free, structures)
     types, symbols = input_types(inputs, dims, opened.name)
-    if len(types) != len(inputs):
+    types |= parts
+    if len(types) != len(inputs) + len(parts):
         raise ModelError(f"{opened.name}: two inputs have one name")
     types = {k: t.with_dims(substitute(d, equal) for d in t.dims) for k, t in types.items()}
     graph = new_graph(name or _name(opened, model), types, Pool())
     importer = Importer(opened, model, graph, symbols, on_unsupported)
     frame = Frame(opsets=model.graph.opset_imports)
-    frame.values.update(zip(inputs, graph.inputs, strict=True))
+    by_name = dict(zip(types, graph.inputs, strict=True))
+    frame.values.update((v, by_name[str(v.name)]) for v in inputs)
+    frame.values.update(grouped(free, structures, by_name))
     for value in model.graph.inputs:
         if value.name in values:
             frame.values[value] = importer.b.const(values[value.name])
@@ -142,16 +153,15 @@ def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, Val
     outputs: dict[str, Value] = {}
     for value in graph.outputs:
         where = f"{importer.opened.name}: output {value.name!r}"
-        if value.name in outputs:
-            raise ModelError(f"{where} is there twice")
         found: Any = importer.value(frame, value, where)
-        if isinstance(found, Value):
-            rank = tensor_type(found).rank
+        tensors = {} if found is POISON else flattened(str(value.name), found, where)
+        for name, tensor in tensors.items():
+            rank = tensor_type(tensor).rank
+            if name in outputs:
+                raise ModelError(f"{where} is there twice")
             if rank > MAX_PORT_RANK:
                 raise UnsupportedError(f"{where} is of rank {rank}, the limit is {MAX_PORT_RANK}")
-            outputs[str(value.name)] = found
-        elif importer.on_unsupported is None:
-            raise UnsupportedError(f"{where} is not a tensor")
+            outputs[name] = tensor
     return outputs
 
 

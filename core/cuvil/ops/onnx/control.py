@@ -30,8 +30,19 @@ def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tupl
     known = cx.known(condition)
     if known is not None and known.size == 1:
         return cx.inline(then_branch if known.ravel()[0] else else_branch)
+    found: list[list[int | None]] = []
+
+    def flat(body: Any) -> Sequence[Value]:
+        values, lengths = _flattened(cx.inline(body))
+        found.append(lengths)
+        return values
+
     bodies = (then_branch, else_branch)
-    regions, types = zip(*cx.branches(*(partial(cx.inline, body) for body in bodies)), strict=True)
+    regions, types = zip(*cx.branches(*(partial(flat, body) for body in bodies)), strict=True)
+    if found[0] != found[1]:
+        for region in regions:
+            cx.discard(region)
+        cx.needs(condition, "the length of a sequence")
     if [t.rank for t in types[0]] != [t.rank for t in types[1]]:
         for region in regions:
             cx.discard(region)
@@ -39,7 +50,19 @@ def if_(cx: Cx, condition: Value, *, then_branch: Any, else_branch: Any) -> tupl
             cx.needs(condition, "the rank of an output")
         return cx.inline(then_branch)
     scalar = condition if cx.type(condition).rank == 0 else cx.b.reshape(condition, dims=())
-    return _chosen(cx, scalar, regions, types)
+    return _grouped(_chosen(cx, scalar, regions, types), found[0])
+
+
+def _flattened(values: Sequence[Value]) -> tuple[list[Value], list[int | None]]:
+    """All tensors, and how many each value is: a number for a sequence, None for a tensor."""
+    parts = [list(v) if isinstance(v, list) else [v] for v in values]
+    lengths = [len(v) if isinstance(v, list) else None for v in values]
+    return [v for part in parts for v in part], lengths
+
+
+def _grouped(values: Sequence[Value], lengths: Sequence[int | None]) -> tuple[Value, ...]:
+    rest = iter(values)
+    return tuple(next(rest) if n is None else [next(rest) for _ in range(n)] for n in lengths)
 
 
 def _chosen(

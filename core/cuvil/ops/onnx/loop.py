@@ -14,8 +14,10 @@ from cuvil.ir.types import TensorType
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.control import check_alike
 from cuvil.ops.onnx.dynamic import as_value, extents
+from cuvil.ops.onnx.helpers import index_list
 from cuvil.ops.onnx.registry import onnx_op
 
+MOST_STEPS = 256  # of an unrolled loop
 COUNT = TensorType.of((), "i64")
 
 
@@ -24,6 +26,8 @@ def loop(
     cx: Cx, trip: Value = None, condition: Value = None, *initial: Value, body: Any
 ) -> tuple[Value, ...]:
     """At most `trip` times, while the condition holds; carried values, then stacked outputs."""
+    if any(isinstance(v, list) for v in initial):
+        return _unrolled(cx, trip, condition, list(initial), body)
     count = None if trip is None else extents(cx, trip, "the trip count")[0]
     first = cx.b.scalar(True, "bool") if condition is None else cx.b.reshape(condition, dims=())
     known = cx.known(first)
@@ -35,6 +39,33 @@ def loop(
     if count is None and not early:
         cx.fail("the loop never ends")
     return made.emit(region, types, first if early else None)
+
+
+def _unrolled(
+    cx: Cx, trip: Value, condition: Value, state: list[Value], body: Any
+) -> tuple[Value, ...]:
+    """A loop that carries sequences, which are lists while a model is imported: step by step."""
+    if trip is None:
+        cx.fail("a loop that carries sequences needs a trip count")
+    (count,) = index_list(cx, trip, "the trip count")
+    if count > MOST_STEPS:
+        cx.fail(f"{count} steps of a loop that carries sequences; the limit is {MOST_STEPS}")
+    stacks: list[list[Value]] = []
+    for k in range(count):
+        if condition is not None:
+            known = cx.known(condition)
+            if known is None:
+                cx.needs(condition, "the end of a loop that carries sequences")
+            if not known.all():
+                break
+        step = as_value(cx, k)
+        condition, *values = cx.inline(body, step, cx.b.scalar(True, "bool"), *state)
+        state, given = values[: len(state)], values[len(state) :]
+        stacks = stacks or [[] for _ in given]
+        for stack, value in zip(stacks, given, strict=True):
+            stack.append(cx.b.reshape(value, dims=(1, *cx.dims(value))))
+    stacked = [cx.b.concat(*s, axis=0) if len(s) > 1 else s[0] for s in stacks]
+    return (*state, *stacked)
 
 
 @dataclass

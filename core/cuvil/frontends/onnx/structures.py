@@ -1,0 +1,67 @@
+"""Sequences and optionals at the border of a graph: as many tensors, named `x[0]`, `x[1]`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from cuvil.errors import ModelError
+from cuvil.ir.names import Value
+from cuvil.ir.types import TensorType
+
+__all__ = ["Structure", "flattened", "grouped", "named", "regrouped", "structured"]
+
+# What an input is when a model runs: a tensor, a sequence of tensors, or an absent optional.
+Structure = TensorType | Sequence[TensorType] | None
+
+
+def named(name: str, structure: Structure) -> dict[str, TensorType]:
+    """The tensors that an input stands for, by name."""
+    if isinstance(structure, TensorType):
+        return {name: structure}
+    return {f"{name}[{k}]": kind for k, kind in enumerate(structure or ())}
+
+
+def structured(
+    inputs: Sequence[ir.Value], structures: Mapping[str, Structure]
+) -> tuple[list[ir.Value], dict[str, TensorType]]:
+    """(inputs that the file describes, the tensors of those that the caller describes)."""
+    plain = [v for v in inputs if v.name not in structures]
+    found: dict[str, TensorType] = {}
+    for value in inputs:
+        if value.name in structures:
+            found |= named(str(value.name), structures[str(value.name)])
+    return plain, found
+
+
+def grouped(
+    inputs: Sequence[ir.Value], structures: Mapping[str, Structure], values: Mapping[str, Value]
+) -> Iterator[tuple[ir.Value, Any]]:
+    """Every input that the caller describes, with its tensors as the importer holds them."""
+    for value in inputs:
+        name = str(value.name)
+        if name in structures:
+            tensors = [values[n] for n in named(name, structures[name])]
+            one = isinstance(structures[name], TensorType)
+            yield value, tensors[0] if one else tensors
+
+
+def flattened(name: str, value: Any, where: str) -> dict[str, Value]:
+    """The tensors of an output, by name. ModelError for sequences inside sequences."""
+    if isinstance(value, Value):
+        return {name: value}
+    if not all(isinstance(v, Value) for v in value):
+        raise ModelError(f"{where} is a sequence of what are not tensors")
+    return {f"{name}[{k}]": v for k, v in enumerate(value)}
+
+
+def regrouped(name: str, results: Mapping[str, Any]) -> Any:
+    """An output from the tensors that it was flattened to; none are an empty sequence."""
+    if name in results:
+        return results[name]
+    found = []
+    while f"{name}[{len(found)}]" in results:
+        found.append(results[f"{name}[{len(found)}]"])
+    return found
