@@ -183,9 +183,12 @@ def test_b26_rank_0():
     ],
 )  # fmt: skip
 def test_b26_senseless_nodes_are_refused(kind, inputs, attrs):
-    """All but the first input are constants, as in files."""
+    """All but the first input are constants, as in files; where it is a number too, it is one."""
     m = Model(23 if kind == "Attention" else 18)
-    names = [None if a is None else m.const(a) if i else m.feed(a) for i, a in enumerate(inputs)]
+    fed = 0 if kind in ("ConstantOfShape", "Range") else 1
+    names = [
+        None if a is None else m.feed(a) if i < fed else m.const(a) for i, a in enumerate(inputs)
+    ]
     m.keep(m.op(kind, *names, **attrs))
     with pytest.raises(Error) as caught:
         m.engine()
