@@ -9,10 +9,10 @@ from cuvil.errors import ModelError
 from cuvil.frontends.onnx import check_model
 
 TEXT = """m (float[2, 2] x, int64[1] shape) => (y) {
-  a = Det(x)
+  a = custom.Gone(x)
   b = Neg(a)
   c = custom.Thing(b)
-  d = Det(x)
+  d = custom.Gone(x)
   e = Reshape(x, shape)
   t = Constant<value = bool {1}>()
   trip = Constant<value_int = 2>()
@@ -23,11 +23,10 @@ TEXT = """m (float[2, 2] x, int64[1] shape) => (y) {
 
 def test_every_unsupported_operator_at_once():
     problems = {p.op: p for p in check_model(model(TEXT, extra=', "custom" : 3'))}
-    assert set(problems) == {"Det", "Thing", "Other", "Reshape"}
-    assert problems["Det"].count == 2 and problems["Det"].nodes == ["a", "d"]
+    assert set(problems) == {"Gone", "Thing", "Other"}
+    assert problems["Gone"].count == 2 and problems["Gone"].nodes == ["a", "d"]
     assert problems["Thing"].domain == "custom" and problems["Thing"].opset == 3
     assert problems["Other"].path == "Loop"
-    assert "depends on input data of 'shape'" in problems["Reshape"].reason
     assert all(p.way_out for p in problems.values())
 
 

@@ -47,6 +47,10 @@ class DataDependentError(UnsupportedError):
     inputs: tuple[str, ...] = ()
 
 
+class _PoisonedError(UnsupportedError):
+    """A subgraph gives what an unsupported node should have given: that has been told already."""
+
+
 class _Poison:
     """Stands for the outputs of a node that is not supported, while problems are collected."""
 
@@ -118,7 +122,8 @@ class Importer:
             except UnsupportedError as error:
                 if self.on_unsupported is None:
                     raise
-                self.on_unsupported(frame, node, error)
+                if not isinstance(error, _PoisonedError):
+                    self.on_unsupported(frame, node, error)
                 frame.values.update(dict.fromkeys(node.outputs, POISON))
 
     def _node(self, frame: Frame, node: ir.Node) -> None:
@@ -225,6 +230,8 @@ class Importer:
         outer, self._here = self._here, []
         with self.b.inside(block):
             results = build(*block.args)
+            if any(v is POISON for v in results):
+                raise _PoisonedError(f"{where}: a node of the subgraph is not supported")
             if not all(isinstance(v, Value) for v in results):
                 raise UnsupportedError(f"{where}: a subgraph that gives sequences is not supported")
             self.b.yield_(*results)
