@@ -35,8 +35,8 @@ class GrowingBuffers:
 
 
 def _emit_grow(module: ir.Module) -> ir.Function:
-    """`grow(frame, entry, bytes, keep)`: twice as much where contents move, so that they move
-    seldom."""
+    """`grow(frame, entry, bytes, keep)`: at least to twice the size, as blocks that were too small
+    are given back at the end of the run only."""
     kind = ir.FunctionType(I32, [PTR, PTR, I64, ir.IntType(1)])
     function = ir.Function(module, kind, "cuvil.grow")
     function.linkage = "internal"
@@ -47,7 +47,7 @@ def _emit_grow(module: ir.Module) -> ir.Function:
     enough = b.icmp_signed("<=", size, capacity)
     with b.if_then(b.and_(enough, b.icmp_signed(">=", size, i64(0)))):
         b.ret(ir.Constant(I32, 0))
-    double = b.select(keep, b.mul(capacity, i64(2)), i64(0))
+    double = b.mul(capacity, i64(2))
     wanted = b.select(b.icmp_signed("<", size, double), double, size)
     wanted = b.select(b.icmp_signed("<", size, i64(0)), size, wanted)
     api = abi.field(b, frame, abi.FRAME, abi.FRAME_API)
