@@ -160,7 +160,8 @@ def speech_inputs(chunk: np.ndarray, before: np.ndarray, state: np.ndarray | Non
 def show_reading(reader: Subject) -> Arrays:
     """Prints a line of print as dots and what both engines read; returns the input."""
     image = samples.printed((samples.LINE,), 48, 320)
-    for text in filter(None, dots(image[::2, ::2, 0] < 200)):
+    pale = (int(image.min()) + int(image.max())) // 2
+    for text in filter(None, dots(image[::2, ::2, 0] < pale)):
         print(f"   {text}")
     inputs = {"x": samples.planes(image, -1, 1)}
     (ours,), (theirs,) = reader.ours(inputs), reader.theirs(inputs)
