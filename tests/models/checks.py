@@ -68,6 +68,15 @@ def check_same_from_c(model: ZooModel, program: Path, folder: Path) -> None:
         np.testing.assert_array_equal(from_c[name].view(np.uint8), value.view(np.uint8), name)
 
 
+def check_same_on_two_threads(model: ZooModel) -> None:
+    """How many threads share the work changes no byte."""
+    inputs = model.case.inputs(0)
+    with cuvil.load(model.compiled.library, threads=2) as engine:
+        got = by_name(engine)(inputs)
+    for name, value in model.compiled.outputs(inputs).items():
+        np.testing.assert_array_equal(got[name].view(np.uint8), value.view(np.uint8), name)
+
+
 def check_close_to_onnxruntime(case: ModelCase, run: Callable[[Arrays], Arrays]) -> None:
     """`run` gives what ONNX Runtime gives on the three seeds and the real input."""
     peer = OnnxRuntime(case)

@@ -13,6 +13,12 @@ from tools.models import c_program
 from tools.models.compiled import Library
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of an `EveryModel` run for each of its names, model by model."""
+    if "model" in metafunc.fixturenames:
+        metafunc.parametrize("model", metafunc.cls.names, indirect=True, scope="module")
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     made = Library(tmp_path_factory.mktemp("zoo"))
@@ -22,7 +28,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 @pytest.fixture(scope="module")
 def model(request: pytest.FixtureRequest, library: Library) -> ZooModel:
-    """The zoo model that the test names as its parameter, skipped where it cannot be had."""
+    """The zoo model named by the parameter, compiled; skipped where it cannot be had."""
     case = zoo_case(request.param)
     return ZooModel(case, library.of(case))
 

@@ -1,36 +1,13 @@
-"""The rest of the zoo, compiled to libraries and held to ONNX Runtime and float64."""
+"""The zoo's models that test_models.py leaves out, but for the light ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from models.checks import (
-    ZooModel,
-    check_accurate,
-    check_agrees_with_onnxruntime,
-    check_same_from_c,
-)
+from models.every_model import EveryModel
 
 from tools.models import zoo
 
 FAST = ("silero-vad", "silero-vad-8k", "silero-vad-sequence", "ocr-cls", "magika")
-"""Those of test_models.py; rows that share a file are neighbours, so each is compiled once."""
-NAMES = [name for name in zoo.names() if name not in FAST and name != "light-squeezenet"]
-
-every_model = pytest.mark.parametrize("model", NAMES, indirect=True, scope="module")
 
 
-@every_model
-def test_agrees_with_onnxruntime_at_any_size(model: ZooModel) -> None:
-    check_agrees_with_onnxruntime(model)
-
-
-@every_model
-def test_is_as_close_to_float64_as_onnxruntime(model: ZooModel) -> None:
-    check_accurate(model)
-
-
-@every_model
-def test_a_c_program_gets_the_same_bytes(model: ZooModel, c_runner: Path, tmp_path: Path) -> None:
-    check_same_from_c(model, c_runner, tmp_path)
+class TestModels(EveryModel):
+    names = tuple(n for n in zoo.names() if n not in FAST and not n.startswith("light-"))
