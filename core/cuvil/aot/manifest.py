@@ -69,6 +69,8 @@ def kernel_nodes(sites: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     for site in sites:
         kernel, _, nodes = site.partition("\t")
+        if kernel in ("check", "bind"):  # sites of errors, not of kernels
+            continue
         found.setdefault(kernel, {}).update(dict.fromkeys(filter(None, nodes.split(", "))))
     return {kernel: list(nodes) for kernel, nodes in found.items()}
 
