@@ -154,7 +154,8 @@ def _scanned(
     directions: Ints = (),
 ) -> tuple[Value, ...]:
     """Final states, then stacks of the other outputs in the order of the steps."""
-    counter, count = cx.new_symbol("step"), cx.dims(scanned[0])[axes[0]]
+    count = cx.dims(scanned[0])[axes[0]]
+    counter = cx.new_bounded("step", count - 1)
     back = directions or (0,) * len(scanned)
 
     def step(*carried: SSAValue) -> Sequence[SSAValue]:
@@ -164,6 +165,10 @@ def _scanned(
 
     carried = [cx.type(v) for v in states]
     region, yields = cx.region(carried, step)
+    cx.close(counter)
+    for kind in yields:
+        if any(map(cx.inner, kind.dims)):
+            cx.fail("a step gives an extent that only it knows")
     after = common_types(cx, carried, yields[: len(carried)], "two iterations")
     types = loop_types(after, yields[len(carried) :], count)
     return cx.b.emit_regions("loop", states, types, [region], trip=count, symbol=str(counter))
