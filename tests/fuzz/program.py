@@ -11,6 +11,7 @@ import cuvil.ops  # noqa: F401 - registers the primitives
 from cuvil.errors import RuntimeFailure
 from cuvil.ir.build import Builder
 from cuvil.ir.dims import Dim, SymDim, evaluate, symbol
+from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Block, Value
 from cuvil.ir.pool import Pool
@@ -22,10 +23,11 @@ Array = np.ndarray[Any, Any]
 Env = Mapping[str, int]
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 16, 17, 33)
-FLOATS = ("f32", "f32", "f32", "f32", "f64", "f16")
-INTS = ("i64", "i32", "i8", "u8", "i16")
-LIMITS = {"f16": 24.0, "f32": 1e3, "f64": 1e3}
-MAX_SIZE = 6000  # elements of one tensor
+LARGE = (1, 2, 3, 6, 15, 31, 48, 65, 100, 257)
+FLOATS = ("f32", "f32", "f32", "f32", "f64", "f16", "bf16")
+INTS = ("i64", "i32", "i8", "u8", "i16", "u16", "u32", "u64")
+LIMITS = {"f16": 24.0, "bf16": 24.0, "f32": 1e3, "f64": 1e3}
+MAX_SIZE = 6000  # elements of one tensor; ten times as many where extents are large
 
 
 class Misfit(Exception):
@@ -39,8 +41,10 @@ class Program:
     code must give bit by bit, so that comparing or rounding them is safe.
     """
 
-    def __init__(self, rng: np.random.Generator, envs: Sequence[Env]) -> None:
+    def __init__(self, rng: np.random.Generator, envs: Sequence[Env], large: bool = False) -> None:
         self.rng = rng
+        self.extents = LARGE if large else EXTENTS
+        self.max_size = 10 * MAX_SIZE if large else MAX_SIZE
         self.envs = envs
         self.pool = Pool()
         self.graph: Graph | None = None
@@ -65,7 +69,7 @@ class Program:
         return items[int(self.rng.integers(len(items)))]
 
     def extent(self) -> int:
-        return 0 if self.chance(0.02) else int(self.choice(EXTENTS))
+        return 0 if self.chance(0.02) else int(self.choice(self.extents))
 
     # -- values --------------------------------------------------------------------------------
     def begin(self, inputs: Mapping[str, TensorType]) -> None:
@@ -80,8 +84,8 @@ class Program:
         assert self.graph is not None
         rng = np.random.default_rng(seed)
         return {
-            name: data(rng, [evaluate(d, self.envs[env]) for d in tensor_type(v).dims],
-                       tensor_type(v).dtype.name)
+            name: apart(data(rng, [evaluate(d, self.envs[env]) for d in tensor_type(v).dims],
+                       tensor_type(v).dtype.name))
             for name, v in zip(self.graph.input_names, self.graph.inputs, strict=True)
         }  # fmt: skip
 
@@ -117,20 +121,20 @@ class Program:
                 [[evaluate(d, env) for d in dims] for dims in sizes] if self.depth == 0 else []
             )
             fits = fits and all(min(e, default=1) >= 0 for e in extents)
-            fits = fits and all(np.prod(e) <= MAX_SIZE for e in extents)
+            fits = fits and all(np.prod(e) <= self.max_size for e in extents)
         if not fits:
             op.detach()
             op.erase()
             raise Misfit
 
     def _usable(self, array: Array) -> bool:
-        if array.size > MAX_SIZE:
+        if array.size > self.max_size:
             return False
-        if array.dtype.kind in "biu" or array.size == 0:
+        kind = from_numpy(array.dtype)
+        if not kind.is_float or array.size == 0:
             return True
-        name = {2: "f16", 4: "f32", 8: "f64"}[array.dtype.itemsize]
         wide = array.astype(np.float64)
-        return bool(np.isfinite(wide).all() and np.abs(wide).max() <= LIMITS[name])
+        return bool(np.isfinite(wide).all() and np.abs(wide).max() <= LIMITS[kind.name])
 
     def is_constant(self, value: Value) -> bool:
         return getattr(value.owner, "name", "") == "cuvil.constant"
@@ -210,6 +214,13 @@ def fits(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """Whether dims broadcast for certain."""
     pairs = zip(reversed(a), reversed(b), strict=False)
     return all(x == y or x == 1 or y == 1 for x, y in pairs)
+
+
+def apart(array: Array) -> Array:
+    """A copy that is aligned to its elements and to no more."""
+    room = np.empty(array.size + 1, array.dtype)
+    room[1:] = array.reshape(-1)
+    return room[1:].reshape(array.shape)
 
 
 def data(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.differential import MODES, check
+from tests.fuzz.differential import Case, check
 
-SEEDS = range(10)
+SEEDS = range(8)
 STEPS = 20
 
 
@@ -14,11 +14,12 @@ STEPS = 20
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plans(seed: int, symbolic: bool) -> None:
     """Rewritten, planned, run on numpy: kernels stay inside their buffers."""
-    assert check(seed, STEPS, symbolic, {"planned": MODES["planned"]}) == []
+    assert check(Case(seed, STEPS, symbolic), ["planned"]) == []
 
 
-@pytest.mark.parametrize("mode", ["plain", "rewritten"])
+@pytest.mark.parametrize("mode", ["plain", "rewritten", "narrow"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_native_code(seed: int, mode: str) -> None:
-    """Static extents for even seeds, extents of the run for odd ones."""
-    assert check(seed + 100, STEPS, seed % 2 == 1, {mode: MODES[mode]}) == []
+    """Static extents and extents of the run, short axes and long ones, in turn."""
+    case = Case(seed + 100, STEPS, symbolic=seed % 2 == 1, large=seed % 4 >= 2)
+    assert check(case, [mode]) == []
