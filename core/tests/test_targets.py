@@ -235,4 +235,12 @@ def test_words_of_features() -> None:
     assert parse_features(" +a, -b,") == ("+a", "-b")
 
 
+def test_a_cpu_by_name_stands_for_its_own_features(install: Install) -> None:
+    """Features of this machine are kept only where no other cpu is asked for."""
+    install(abacus=HOST_CPU)
+    assert find("cpu")[1].features == ("+beads",)
+    assert find("cpu", cpu="bamboo")[1] == Target("abacus-linux-gnu", "bamboo", ())
+    assert find("cpu", features="-beads")[1].features == ("+beads", "-beads")
+
+
 assert cuvil.ops is not None

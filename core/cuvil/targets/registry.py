@@ -91,7 +91,8 @@ def _host(cpu: str, features: tuple[str, ...]) -> tuple[Backend, Target]:
     for backend in backends():
         target = backend.host()
         if target is not None:
-            wanted = Target(target.triple, cpu or target.cpu, features or target.features)
+            have = () if cpu else target.features  # a cpu by name stands for its features alone
+            wanted = Target(target.triple, cpu or target.cpu, (*have, *features))
             return backend, _checked(backend, wanted)
     hint = _install_hint(platform.machine())
     raise _but_for_failures(f"no installed backend serves this machine's cpu: {hint}")
