@@ -21,8 +21,8 @@ from cuvil.frontends.onnx import tensor_data
 from cuvil.frontends.onnx.external import (
     ExternalFiles,
     Location,
-    ReadFiles,
     Reader,
+    ReadFiles,
     SourceFile,
     map_file,
 )
