@@ -61,7 +61,7 @@ def regrouped(name: str, results: Mapping[str, Any]) -> Any:
     """An output from the tensors that it was flattened to; none are an empty sequence."""
     if name in results:
         return results[name]
-    found = []
+    found: list[Any] = []
     while f"{name}[{len(found)}]" in results:
         found.append(results[f"{name}[{len(found)}]"])
     return found
