@@ -112,6 +112,26 @@ def test_b26_rank_0():
         check(g, w)
 
 
+def test_b26_nothing_is_found() -> None:
+    m = Model()
+    x, c = m.feed(arange(3, 2), dims=["n", 2]), m.feed([True, False, True], dims=["n"])
+    m.keep(m.op("NonZero", x), m.op("Compress", x, c, axis=0))
+    m.keep(m.op("NonZero", m.feed(np.float32(3))), m.op("NonZero", m.feed(np.float32(0))))
+    where = m.op("Squeeze", m.op("NonZero", c), m.const([0], np.int64))
+    m.keep(m.op("ReduceSum", m.op("Gather", x, where), m.const([0], np.int64), keepdims=0))
+    engine = m.engine()
+    found, kept, one, none, total = outputs_of(m, engine)
+    check(found, np.nonzero(arange(3, 2)))
+    check(kept, [[0, 1], [4, 5]])
+    assert one.shape == (0, 1) and none.shape == (0, 0)
+    check(total, [4, 6])
+    for n in (0, 4):
+        empty_handed = {x: np.zeros((n, 2), np.float32), c: np.zeros(n, bool)}
+        found, kept, _, _, total = outputs_of(m, engine, empty_handed)
+        assert found.shape == (2, 0) and kept.shape == (0, 2)
+        check(total, [0, 0])
+
+
 @pytest.mark.parametrize(
     ("kind", "inputs", "attrs"),
     [
