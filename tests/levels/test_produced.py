@@ -197,3 +197,11 @@ def test_parts_must_add_up():
     assert (y.tolist(), z.tolist()) == ([0, 1], [2, 3, 4])
     with pytest.raises(ShapeMismatchError):
         compile_engine(import_model(source), Options()).run(None, {"x": x, "s": i64([2, 2])})
+
+
+def test_an_unbounded_output_may_have_no_elements():
+    source = model("m (float[2] x, int64[2] n) => (float[K,L,0] y) {"
+                   " e = Constant<value = float[0] {}>()  s = Concat<axis=0>(n, z)"
+                   " z = Constant<value = int64[1] {0}>()  y = Expand(e, s) }")  # fmt: skip
+    (y,) = run_levels(source, [f32([1, 2]), i64([3, 4])])[0]
+    assert y.shape == (3, 4, 0)

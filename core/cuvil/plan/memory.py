@@ -44,9 +44,9 @@ class Memory:
     def tick(self) -> None:
         self.step += 1
 
-    def new(self, size: Dim, space: str = HOST) -> Arena:
+    def new(self, size: Dim, space: str = HOST, grows: bool = False) -> Arena:
         """A fresh buffer that begins to live now: in the arena by its upper bound, or growing."""
-        most = upper_bound(size, self.tops, self.ranges)
+        most = None if grows else upper_bound(size, self.tops, self.ranges)
         if most is None and space != HOST:
             refuse_unbounded(size, space)
         buffer = ArenaBuffer(0 if most is None else most, self.step, self.step, space)

@@ -172,7 +172,7 @@ class _Planner:
         assert isinstance(target, Argument)
         ref = self.place(value)
         if not self.memory.grows(ref):
-            ref = self.memory.new(nbytes(value))
+            ref = self.memory.new(nbytes(value), grows=True)
             self._copy(value, ref, steps)
         assert isinstance(ref, Arena)
         self._append(steps, Give(target.index, ref))
