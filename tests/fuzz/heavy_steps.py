@@ -8,6 +8,7 @@ from cuvil.ir.dims import Dim, symbol
 from cuvil.ir.names import Block, Region, Value
 from cuvil.ir.record import tensor_type
 from cuvil.ops.control import loop_types
+from tests.fuzz.found_steps import compressed
 from tests.fuzz.program import Misfit, Program
 from tests.fuzz.steps import SIMPLE, Step, is_float
 
@@ -207,7 +208,7 @@ def loop(p: Program) -> Value:
 
 HEAVY: tuple[tuple[int, Step], ...] = (
     (12, contract), (6, product_of_two), (8, conv), (3, pool), (3, attention), (2, scatter),
-    (2, resize), (2, quantize), (3, branch), (3, loop),
+    (2, resize), (2, quantize), (3, branch), (3, loop), (3, compressed),
 )  # fmt: skip
 ALL = (*SIMPLE, *HEAVY)
 

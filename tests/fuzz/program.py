@@ -54,6 +54,7 @@ class Program:
         self.exact: set[Value] = set()
         self.depth = 0
         self.loops = 0
+        self.found: dict[str, int] = {}  # extents that the run finds, for the first of `envs`
 
     # -- choices -------------------------------------------------------------------------------
     def chance(self, p: float) -> bool:
@@ -106,6 +107,16 @@ class Program:
             self.exact.update(first.owner.results)
         return first
 
+    def bind(self, count: Value, most: Dim | None) -> Dim:
+        """A symbol for an extent that the run finds, from here on."""
+        name = f"u{len(self.found)}"
+        self.b.emit("bind", [count], symbol=name, most=most)
+        op = self.b.point.block.last_op
+        assert op is not None
+        self.state.step(op)
+        self.found[name] = self.state.env[name]
+        return symbol(name)
+
     def settle(self, op: Any) -> None:
         """Computes an op that was just built; drops it where no test can be made of its value."""
         try:
@@ -118,7 +129,9 @@ class Program:
         sizes = [tensor_type(r).dims for r in op.results]
         for env in self.envs:
             extents = (
-                [[evaluate(d, env) for d in dims] for dims in sizes] if self.depth == 0 else []
+                [[evaluate(d, {**self.found, **env}) for d in dims] for dims in sizes]
+                if self.depth == 0
+                else []
             )
             fits = fits and all(min(e, default=1) >= 0 for e in extents)
             fits = fits and all(np.prod(e) <= self.max_size for e in extents)
