@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tools.models.sources import Packaged
+
 
 def network(_: Path) -> bytes:
     """Convolution, batch norm, pooling, a residual, shape arithmetic, Gemm, softmax."""
@@ -51,9 +53,7 @@ def network(_: Path) -> bytes:
 
 def real(_: Path) -> bytes:
     """silero-vad as its package ships it."""
-    import silero_vad
-
-    return (Path(silero_vad.__file__).parent / "data" / "silero_vad.onnx").read_bytes()
+    return Packaged("silero_vad", "data/silero_vad.onnx", "silero-vad").location().read_bytes()
 
 
 def nested(folder: Path) -> bytes:
