@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from cuvil.engine.cached import WEIGHTS
 from cuvil.engine.engine import Engine
 from cuvil.engine.front_door import HostBuild, compile_engine, load_built
 from cuvil.errors import RuntimeFailure
-from cuvil.ir.dims import symbol
+from cuvil.ir.dims import symbol, symbols
 from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Value
@@ -32,6 +33,8 @@ from cuvil.pipeline import compile_graph
 from cuvil.plan.interpreter import run_plan
 from cuvil.plan.plan import make_plan
 from cuvil.rewrite.engine import run_phases
+from cuvil.rewrite.registry import load_rules
+from cuvil.rewrite.rule import parse_type
 from cuvil.targets.registry import find
 from tests.fuzz.heavy_steps import step
 from tests.fuzz.program import FLOATS, INTS, Misfit, Program
@@ -51,6 +54,8 @@ ENVS: tuple[dict[str, int], ...] = (
     {"A": 9, "B": 17},
 )
 
+RULE_SIZES = ((3, 5, 2, 7, 4, 6), (1,) * 6, (2, 1, 3, 1, 2, 2), (9, 17, 4, 3, 8, 5))
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -62,29 +67,61 @@ class Fault:
 
 @dataclass(frozen=True)
 class Case:
-    """One random program. symbolic: with extents of the run; large: with long axes."""
+    """One random program. symbolic: with extents of the run; large: with long axes; rules: it
+    begins with graphs for which rewrite rules are written, or nearly so."""
 
     seed: int
     steps: int
     symbolic: bool = False
     large: bool = False
+    rules: bool = False
+
+
+def case_of(seed: int, steps: int) -> Case:
+    """The kinds in turn."""
+    kind = seed % 6
+    return Case(seed, steps, symbolic=kind % 2 == 1, large=kind in (2, 3), rules=kind > 3)
 
 
 def program(case: Case) -> tuple[Program, Graph]:
     """The program of a case, finished; the same each time."""
-    seed, steps, symbolic = case.seed, case.steps, case.symbolic
-    p = Program(np.random.default_rng(seed), ENVS if symbolic else ENVS[:1], case.large)
-    p.begin(_inputs(p, symbolic))
-    made: list[Value] = []
-    for _ in range(8 * steps):
+    rng = np.random.default_rng(case.seed)
+    if case.rules:
+        p, first = _of_rules(rng)
+    else:
+        p, first = Program(rng, ENVS if case.symbolic else ENVS[:1], case.large), []
+        p.begin(_inputs(p, case.symbolic))
+    made = list(first)
+    for _ in range(8 * case.steps):
         try:
             made.append(step(p))
         except Misfit:
             continue
         p.keep(made[-1], exact=False)
-        if len(made) >= steps:
+        if len(made) >= case.steps + len(first):
             break
     return p, p.finish(_outputs(p, made))
+
+
+def _of_rules(rng: np.random.Generator) -> tuple[Program, list[Value]]:
+    """Two or three examples or near misses of rules, side by side."""
+    found = [c for rule in load_rules() for c in (*rule.examples, *rule.near_misses)]
+    chosen = [found[i] for i in rng.integers(len(found), size=rng.integers(2, 4))]
+    types = {
+        f"{name}{i}": parse_type(text)
+        for i, c in enumerate(chosen)
+        for name, text in c.inputs.items()
+    }
+    names = sorted({s for kind in types.values() for d in kind.dims for s in symbols(d)})
+    envs = [dict(zip(names, sizes, strict=False)) for sizes in RULE_SIZES]
+    p = Program(rng, envs, indices=True)
+    p.begin(types)
+    assert p.graph is not None
+    inputs = dict(zip(types, p.graph.inputs, strict=True))
+    for i, c in enumerate(chosen):
+        with suppress(Misfit):
+            p.adopt(c.build, *(inputs[f"{name}{i}"] for name in c.inputs))
+    return p, [v for v in p.pickable if v.owner is not p.graph.block]
 
 
 def _inputs(p: Program, symbolic: bool) -> dict[str, TensorType]:
@@ -205,7 +242,7 @@ def main() -> int:
     args = parser.parse_args()
     bad, start = 0, time.perf_counter()
     for seed in range(args.seed, args.seed + args.count):
-        case = Case(seed, args.steps, symbolic=seed % 2 == 1, large=seed % 4 >= 2)
+        case = case_of(seed, args.steps)
         faults = check(case, args.modes.split(","))
         bad += bool(faults)
         for fault in faults[:3]:

@@ -118,7 +118,7 @@ def _attribute(model: onnx.ModelProto, rng: random.Random) -> None:
     if how == 0:
         attribute.type = rng.randrange(15)
     elif how == 1:
-        attribute.CopyFrom(rng.choice(found))
+        attribute.ParseFromString(rng.choice(found).SerializeToString())  # it may be inside it
     elif how == 2:
         attribute.name = rng.choice([a.name for a in found] + ["axis", "perm", "to", "group"])
     elif attribute.ints and how == 3:

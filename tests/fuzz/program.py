@@ -10,7 +10,7 @@ import numpy as np
 import cuvil.ops  # noqa: F401 - registers the primitives
 from cuvil.errors import RuntimeFailure
 from cuvil.ir.build import Builder
-from cuvil.ir.dims import Dim, SymDim, evaluate, symbol
+from cuvil.ir.dims import Dim, evaluate, symbol
 from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Block, Value
@@ -41,8 +41,15 @@ class Program:
     code must give bit by bit, so that comparing or rounding them is safe.
     """
 
-    def __init__(self, rng: np.random.Generator, envs: Sequence[Env], large: bool = False) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        envs: Sequence[Env],
+        large: bool = False,
+        indices: bool = False,
+    ) -> None:
         self.rng = rng
+        self.indices = indices  # integer inputs are small and not negative
         self.extents = LARGE if large else EXTENTS
         self.max_size = 10 * MAX_SIZE if large else MAX_SIZE
         self.envs = envs
@@ -84,11 +91,13 @@ class Program:
         """Inputs for the given environment."""
         assert self.graph is not None
         rng = np.random.default_rng(seed)
-        return {
-            name: apart(data(rng, [evaluate(d, self.envs[env]) for d in tensor_type(v).dims],
-                       tensor_type(v).dtype.name))
-            for name, v in zip(self.graph.input_names, self.graph.inputs, strict=True)
-        }  # fmt: skip
+        found = {}
+        for name, value in zip(self.graph.input_names, self.graph.inputs, strict=True):
+            shape = [evaluate(d, self.envs[env]) for d in self.dims(value)]
+            array = data(rng, shape, self.kind(value))
+            small = self.indices and array.dtype.kind in "iu"
+            found[name] = apart(array % 3 if small else array)
+        return found
 
     def keep(self, value: Value, exact: bool) -> None:
         self.pickable.append(value)
@@ -116,6 +125,22 @@ class Program:
         self.state.step(op)
         self.found[name] = self.state.env[name]
         return symbol(name)
+
+    def adopt(self, build: Callable[..., Any], *operands: Value) -> None:
+        """Takes over what a function makes with the builder, where tests can be made of it."""
+        assert self.graph is not None
+        before = set(self.graph.block.ops)
+        build(self.b, *operands)
+        made = [op for op in self.graph.block.ops if op not in before]
+        try:
+            for op in made:
+                self.state.step(op)
+        except RuntimeFailure as error:
+            raise Misfit(str(error)) from error
+        for op in made:
+            for result in op.results:
+                if not self.is_constant(result) and self._usable(self.array(result)):
+                    self.keep(result, exact=False)
 
     def settle(self, op: Any) -> None:
         """Computes an op that was just built; drops it where no test can be made of its value."""
@@ -246,7 +271,3 @@ def data(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
     return np.asarray(rng.integers(-16, 17, shape) / 8 + rng.integers(0, 2, shape) / 64).astype(
         kind.numpy
     )
-
-
-def sym(name: str) -> SymDim:
-    return symbol(name)
