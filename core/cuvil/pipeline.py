@@ -64,7 +64,7 @@ class Built:
         Weights pass through as a stream; no more than one constant is in memory at a time.
         """
         exported = {self.code.symbol, *self.code.exported}
-        merge_objects(path, self.objects, exported.__contains__)
+        merge_objects(path, self.objects, exported.__contains__, self.code.renamed)
         with open(path, "rb") as file:
             merged = file.read()
         data = []

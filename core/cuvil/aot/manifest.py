@@ -82,9 +82,8 @@ def code_sizes(built: Built) -> dict[str, dict[str, int]]:
     for unit, data in zip(built.code.units, built.objects, strict=True):
         variant = unit.name.partition(".")[0]
         code, functions = _functions(data, f"{built.plan.name}.")
-        if unit.name == "model":
-            totals["program"] = sum(size for _, size in functions)
-            totals["runtime"] = code - totals["program"]
+        if unit.name in ("model", "runtime"):
+            totals["program" if unit.name == "model" else "runtime"] = code
             continue
         totals[variant] = totals.get(variant, 0) + code
         for name, size in functions:

@@ -34,9 +34,13 @@ RENAMED: dict[str, str] = {
 }
 
 
-def renamed(name: str) -> tuple[tuple[str, str], ...]:
-    """(the runtime's function, what a library of model `name` exports it as)."""
-    return tuple((target, f"{name}_{suffix}") for suffix, target in RENAMED.items())
+# The runtime's functions that code of a model calls by name.
+CALLED = ("cuvil_model_open", "cuvil_simple_run")
+
+
+def renamed(name: str) -> dict[str, str]:
+    """The runtime's functions, and what a library of model `name` exports them as."""
+    return {target: f"{name}_{suffix}" for suffix, target in RENAMED.items()}
 
 
 def emit_api(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
-from cuvil.codegen.api_llvm import emit_api, renamed
+from cuvil.codegen.api_llvm import CALLED, RENAMED, emit_api, renamed
 from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
 from cuvil.codegen.dims_llvm import dim_value
 from cuvil.codegen.facts import TargetFacts
@@ -42,7 +42,8 @@ class Code:
     """The units of a model and where its artefact is found.
 
     symbol: the exported artefact. hidden: symbols that units share among themselves. build_id: 32
-    bytes that artefact and weights file share. exported: the C API, where the model is a library.
+    bytes that artefact and weights file share. Where the model is a library: exported, functions of
+    its C API; renamed, those of the runtime that are exported under another name.
     """
 
     units: list[Unit]
@@ -50,6 +51,7 @@ class Code:
     hidden: set[str] = field(default_factory=set)
     build_id: bytes = b""
     exported: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,34 +108,23 @@ def build_code(
         _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
         _external_data(glue, weights_symbol),
     )  # fmt: skip
-    made: tuple[str, ...] = ()
     if bitcode:
-        made = emit_api(glue, plan.name, variable, plan)
-        code.exported = (*made, *(new for _, new in renamed(plan.name)))
-    code.units.append(_model_unit(glue, variants[-1].facts, max(opt, 1), plan.name, made, bitcode))
+        code.exported = emit_api(glue, plan.name, variable, plan)
+        code.renamed = renamed(plan.name)
+    code.units += _model_units(glue, variants[-1].facts, max(opt, 1), detect, bitcode)
     return code
 
 
-def _model_unit(
-    glue: ir.Module,
-    facts: TargetFacts,
-    opt: int,
-    name: str,
-    made: Sequence[str],
-    bitcode: Sequence[str],
-) -> Unit:
-    """The unit around the kernels, for the cpu of the last variant, with the runtime if any."""
-    return Unit(
-        module_text(glue),
-        facts.triple,
-        facts.cpu,
-        facts.features,
-        opt,
-        bitcode=tuple(bitcode),
-        keep=(f"{name}_artefact", *made),
-        rename=renamed(name) if bitcode else (),
-        name="model",
-    )
+def _model_units(
+    glue: ir.Module, facts: TargetFacts, opt: int, detect: str | None, bitcode: Sequence[str]
+) -> Iterator[Unit]:
+    """What is around the kernels, for the cpu of the last variant: the runtime if any, and the
+    model's own. The first does not depend on the model."""
+    model = Unit(module_text(glue), facts.triple, facts.cpu, facts.features, opt, name="model")
+    if bitcode:
+        keep = (*CALLED, *RENAMED.values(), *filter(None, [detect]))
+        yield replace(model, ir="", bitcode=tuple(bitcode), keep=keep, name="runtime")
+    yield model
 
 
 def _describe(

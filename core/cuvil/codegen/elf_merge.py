@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from cuvil.codegen.elf_file import (
     GLOBAL,
@@ -30,19 +31,24 @@ RELA, ADDRESS_TABLE = 4, 0x6FFF4C03  # SHT_RELA, SHT_LLVM_ADDRSIG
 TYPE_FILE = 4
 _RELA = struct.Struct("<QQq")
 _DROPPED = {SYMTAB, STRTAB, ADDRESS_TABLE}
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def merge_objects(
-    path: str | os.PathLike[str], objects: Sequence[bytes], keep: Callable[[str], bool]
+    path: str | os.PathLike[str],
+    objects: Sequence[bytes],
+    keep: Callable[[str], bool],
+    rename: Mapping[str, str] = _NONE,
 ) -> None:
-    """Writes the objects as one to `path`. keep: which defined symbols stay global.
+    """Writes the objects as one to `path`. keep: which defined symbols stay global. rename: what
+    the others are called that stay global too.
 
     Raises ArtefactError when objects are for different machines or define a symbol twice.
     """
     merger = _Merger()
     for data in objects:
         merger.add(read_object(data))
-    write_object(path, merger.finish(keep))
+    write_object(path, merger.finish(keep, rename))
 
 
 class _Merger:
@@ -91,9 +97,14 @@ class _Merger:
                 setattr(known, name, getattr(symbol, name))
         return known
 
-    def finish(self, keep: Callable[[str], bool]) -> Object:
+    def finish(self, keep: Callable[[str], bool], rename: Mapping[str, str]) -> Object:
         """The merged object."""
+        for old, new in rename.items():
+            self.globals[old].name = new
+        new_names = set(rename.values())
         for symbol in self.symbols:
+            if symbol.name in new_names:
+                continue
             if symbol.binding == GLOBAL and symbol.section != UNDEFINED and not keep(symbol.name):
                 symbol.binding = LOCAL
         ordered = [Symbol("", LOCAL)]

@@ -14,8 +14,7 @@ class Unit:
 
     ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
     emit: "o" (object), "asm" or "llvm" (optimised IR). bitcode: files linked in; then everything
-    but `keep` becomes private to the unit. rename: (old, new) names of functions that are kept
-    too. name: tells the units of a model apart.
+    but `keep` becomes private to the unit. name: tells the units of a model apart.
     """
 
     ir: str
@@ -26,7 +25,6 @@ class Unit:
     emit: str = "o"
     bitcode: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    rename: tuple[tuple[str, str], ...] = ()
     name: str = ""
 
 
@@ -55,10 +53,8 @@ def compile_unit(unit: Unit) -> bytes:
     for path in unit.bitcode:
         with open(path, "rb") as file:
             module.link_in(llvm.parse_bitcode(file.read(), context))
-    for old, new in unit.rename:
-        _rename(module, old, new)
     if unit.bitcode:
-        _internalise(module, {*unit.keep, *(new for _, new in unit.rename)})
+        _internalise(module, set(unit.keep))
     module.triple = unit.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=unit.opt)
@@ -73,15 +69,12 @@ def compile_unit(unit: Unit) -> bytes:
     return machine.emit_object(module)
 
 
-def _rename(module: llvm.ModuleRef, old: str, new: str) -> None:
-    try:
-        module.get_function(old).name = new
-    except NameError as error:
-        reason = f"the runtime's bitcode has no function {old}: it is out of date (make setup)"
-        raise RuntimeError(reason) from error
-
-
 def _internalise(module: llvm.ModuleRef, keep: set[str]) -> None:
+    """Raises RuntimeError when what is to be kept is not there."""
+    lacking = keep - {item.name for item in (*module.functions, *module.global_variables)}
+    if lacking:
+        names = ", ".join(sorted(lacking))
+        raise RuntimeError(f"the runtime's bitcode lacks {names}: it is out of date (make setup)")
     for item in (*module.functions, *module.global_variables):
         if not item.is_declaration and item.name not in keep:
             item.linkage = "internal"

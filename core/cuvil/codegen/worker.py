@@ -69,16 +69,21 @@ class Worker:
 
 
 class Workers:
-    """A fixed number of workers that share a list of units."""
+    """A fixed number of workers that share a list of units.
+
+    Units of bitcode are the same for every model of a target, so their objects are kept.
+    """
 
     def __init__(self, count: int) -> None:
         self._workers = [Worker() for _ in range(max(1, count))]
+        self._kept: dict[Unit, bytes] = {}
 
     def compile(self, units: Sequence[Unit]) -> list[bytes]:
         """The objects of all units, in order; the largest are compiled first."""
-        results: list[bytes | None] = [None] * len(units)
+        results = [self._kept.get(unit) for unit in units]
         failures: list[BaseException] = []
-        waiting = sorted(range(len(units)), key=lambda i: len(units[i].ir))
+        lacking = [i for i, made in enumerate(results) if made is None]
+        waiting = sorted(lacking, key=lambda i: (bool(units[i].bitcode), len(units[i].ir)))
 
         def work(worker: Worker) -> None:
             while waiting and not failures:
@@ -91,7 +96,7 @@ class Workers:
                 except BaseException as error:  # handed to the caller below
                     failures.append(error)
 
-        threads = [Thread(target=work, args=(w,)) for w in self._workers[: len(units)]]
+        threads = [Thread(target=work, args=(w,)) for w in self._workers[: len(waiting)]]
         for thread in threads:
             thread.start()
         try:
@@ -101,6 +106,7 @@ class Workers:
             waiting.clear()  # interrupted: nobody asks for the rest
         if failures:
             raise failures[0]
+        self._kept |= {u: r for u, r in zip(units, results, strict=True) if u.bitcode and r}
         return [r for r in results if r is not None]
 
     def close(self) -> None:
