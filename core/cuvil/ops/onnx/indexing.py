@@ -53,17 +53,30 @@ def scatter_nd(
 
 
 @onnx_op("OneHot", since=9)
+def one_hot_legacy(cx: Cx, indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
+    """Before opset 11 a negative index is the index of nothing."""
+    return _one_hot(cx, cx.b.cast(indices, to="i64"), _depth(cx, depth), values, axis)
+
+
+@onnx_op("OneHot", since=11)
 def one_hot(cx: Cx, indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
     """values[1] where the position along a new axis is the index, else values[0]."""
+    place, size = cx.b.cast(indices, to="i64"), _depth(cx, depth)
+    below = cx.b.lt(place, cx.b.scalar(0, "i64"))
+    place = cx.b.select(below, cx.b.add(place, _number(cx, size)), place)
+    return _one_hot(cx, place, size, values, axis)
+
+
+def _depth(cx: Cx, depth: Value) -> Dim:
     known = cx.known(depth)
     size: Dim = _found_depth(cx, depth) if known is None else known.ravel()[0]
-    size = int(size) if isinstance(size, np.generic) else size
-    rank = cx.type(indices).rank
+    return int(size) if isinstance(size, np.generic) else size
+
+
+def _one_hot(cx: Cx, place: Value, size: Dim, values: Value, axis: int) -> Value:
+    rank = cx.type(place).rank
     at = axis_in(cx, axis, rank + 1)
-    place = unsqueezed(cx, cx.b.cast(indices, to="i64"), [at])
-    place = cx.b.select(
-        cx.b.lt(place, cx.b.scalar(0, "i64")), cx.b.add(place, _number(cx, size)), place
-    )
+    place = unsqueezed(cx, place, [at])
     steps = cx.b.iota(dims=[size if k == at else 1 for k in range(rank + 1)], axis=at)
     off, on = (_element(cx, values, k) for k in (0, 1))
     return cx.b.select(cx.b.eq(place, steps), on, off)

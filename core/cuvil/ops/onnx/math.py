@@ -62,12 +62,13 @@ def binary_legacy(primitive: str) -> Callable[..., Value]:
 def variadic(primitive: str) -> Callable[..., Value]:
     """The function of an operator that folds any number of operands."""
 
-    def compose(cx: Cx, x: Value, *rest: Value) -> Value:
+    def compose(cx: Cx, x: Value, *rest: Value, consumed_inputs: tuple[int, ...] = ()) -> Value:
         return reduce(lambda a, b: cx.b.emit(primitive, [a, b]), rest, x)
 
     return compose
 
 
+MOST = 3.4028234663852886e38  # the largest float32
 _ARITHMETIC = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div"}
 _LOGIC = {"And": "and", "Or": "or", "Xor": "xor", "Equal": "eq", "Less": "lt", "Greater": "gt"}
 
@@ -174,9 +175,15 @@ def clip_attributes(
     max: float | None = None,
     consumed_inputs: tuple[int, ...] = (),
 ) -> Value:
-    """Bounds as attributes, before opset 11."""
+    """Bounds as attributes, which may be absent."""
     low, high = (None if v is None else cx.b.scalar(v, x) for v in (min, max))
     return clip(cx, x, low, high)
+
+
+@onnx_op("Clip", since=6)
+def clip_to_finite(cx: Cx, x: Value, *, min: float = -MOST, max: float = MOST) -> Value:
+    """Absent bounds are the largest finite numbers, before opset 11."""
+    return clip_attributes(cx, x, min=min, max=max)
 
 
 @onnx_op("Clip", since=11)

@@ -9,7 +9,7 @@ import numpy as np
 from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max, dim_min
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.dynamic import as_value, elements, extents, signed_extents, slice_bounds
+from cuvil.ops.onnx.dynamic import as_i64, as_value, elements, extents, signed_extents, slice_bounds
 from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -156,9 +156,9 @@ def _clamped(cx: Cx, value: Dim, dim: Dim, low: Dim, high: Dim | None) -> Dim:
 def split_legacy(
     cx: Cx, x: Value, sizes: Value = None, *, axis: int = 0, split: Ints | None = None
 ) -> tuple[Value, ...]:
-    """Sizes as an attribute, before opset 13 (and as an input in opset 1)."""
+    """Sizes as an attribute, before opset 13 (and in opset 1 as an input of the type of x)."""
     if split is None and sizes is not None:
-        split = tuple(index_list(cx, sizes, "split"))
+        split = tuple(index_list(cx, as_i64(cx, sizes), "split"))
     return _split(cx, x, axis, split)
 
 
@@ -246,10 +246,10 @@ def tile(cx: Cx, x: Value, repeats: Value) -> Value:
 
 @onnx_op("Tile")
 def tile_legacy(cx: Cx, x: Value, tiles: Value, axis: Value) -> Value:
-    """One axis only, before opset 6."""
-    at = index_list(cx, axis, "axis")[0]
+    """One axis only, before opset 6; it and the tiles have the type of x."""
+    at = index_list(cx, as_i64(cx, axis), "axis")[0]
     times = [1] * cx.type(x).rank
-    times[axis_in(cx, at, len(times))] = index_list(cx, tiles, "tiles")[0]
+    times[axis_in(cx, at, len(times))] = index_list(cx, as_i64(cx, tiles), "tiles")[0]
     return tile(cx, x, cx.b.const(np.array(times, np.int64)))
 
 
