@@ -180,7 +180,7 @@ _ROWS: tuple[Scalar, ...] = (
     _math("acosh", np.arccosh, 4.0),
     _math("atanh", np.arctanh, 4.0),
     _math("erf", erf, 4.0),
-    _math("sigmoid", meaning.sigmoid, 3.0),
+    _math("sigmoid", meaning.sigmoid, 2.5),
     _exact("and", 2, BOOL + INTS, np.bitwise_and, commutative=True),
     _exact("or", 2, BOOL + INTS, np.bitwise_or, commutative=True),
     _exact("xor", 2, BOOL + INTS, np.bitwise_xor, commutative=True),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from llvmlite import ir
 
+from cuvil.codegen.scalars.logarithm import LN2_F32, LN2_F64
 from cuvil.codegen.scalars.math_builder import MathBuilder
 from cuvil.codegen.scalars.registry import emitter
 
@@ -137,11 +138,74 @@ def _expm1(m: MathBuilder, x: ir.Value) -> ir.Value:
     return m.copysign(expm1_clamped(m, x, _table(m).high_x), x)
 
 
+@dataclass(frozen=True)
+class _Logistic:
+    """high + low is ln 2 with n * high exact; beyond low_x, high_x the result is 0 and 1.
+
+    `magic` puts the biased exponent of w * 2**n into the last places of a float. e**r = 1 + r +
+    r*r*q(r) on |r| <= ln 2 / 2, relative error 2^-28 and 2^-57.
+    """
+
+    high: float
+    low: float
+    magic: float
+    w: float
+    low_x: float
+    high_x: float
+    q: tuple[float, ...]
+
+
+_LOGISTIC_F32 = _Logistic(
+    *LN2_F32,
+    magic=1.5 * 2**23 + 127 - 75,
+    w=2.0**-75,
+    low_x=-104.0,
+    high_x=25.0,
+    q=(
+        0.4999999344143403,
+        0.16666520524400455,
+        0.04166838890278908,
+        0.008368730055270534,
+        0.001381460066979223,
+    ),
+)
+_LOGISTIC_F64 = _Logistic(
+    *LN2_F64,
+    magic=1.5 * 2**52 + 1023 - 538,
+    w=2.0**-538,
+    low_x=-746.0,
+    high_x=40.0,
+    q=(
+        0.5000000000000011,
+        0.16666666666666413,
+        0.04166666666653032,
+        0.008333333333494324,
+        0.0013888888943580865,
+        0.0001984126950673501,
+        2.4801493154573346e-05,
+        2.7557586359938038e-06,
+        2.763022721635922e-07,
+        2.5000027862476784e-08,
+    ),
+)
+
+
 @emitter("sigmoid")
 def _sigmoid(m: MathBuilder, x: ir.Value) -> ir.Value:
-    """e**x / (1 + e**x), which is 1 from x = 40 on; never outside [0, 1]."""
-    e = exp_clamped(m, x, 40.0)
-    return m.div(e, m.add(e, 1.0))
+    """w / (w + w * e**-x), w so small that w * e**-x is finite down to the last denormal result.
+
+    The divisor is (w + a) + a * (e**r - 1) with -x = n ln 2 + r and a = w * 2**n: it is rounded
+    once, and never below w, so the result never leaves [0, 1].
+    """
+    t = _LOGISTIC_F64 if m.is_double else _LOGISTIC_F32
+    x = m.clamp(x, t.low_x, t.high_x)
+    shifted = m.fma(x, -1 / math.log(2), t.magic)
+    a = m.from_bits(m.shl(m.bits(shifted), _table(m).mantissa))
+    n = m.exact_sub(shifted, t.magic)
+    minus_r = m.fma(n, t.low, m.fma(n, t.high, x))
+    q = m.polynomial(minus_r, [c * (-1) ** i for i, c in enumerate(t.q)])
+    lacks = m.sub(minus_r, m.mul(m.mul(minus_r, minus_r), q))  # 1 - e**r
+    return m.div(t.w, m.sub(m.exact_add(a, t.w), m.mul(a, lacks)))
 
 
 def double_angle(
