@@ -59,8 +59,8 @@ check-wheels: wheels
 	$(PYTHON_ENV) -m pytest -c pytest.ini -q --junitxml=build/wheels.xml tests/wheels; status=$$?; \
 	  $(PYTHON_ENV) tools/bazel/count_tests.py xml build/test-counts wheels build/wheels.xml; exit $$status
 
-conformance: setup  ## the score in ONNX's own test suite
-	$(PYTHON_ENV) -m tools.conformance
+conformance: setup  ## the score in ONNX's own test suite, in every form, beside ONNX Runtime
+	$(PYTHON_ENV) -m tools.conformance --all --write
 
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)

@@ -1,0 +1,78 @@
+"""`python -m tools.conformance [PATTERN]`: the score in ONNX's own test suite.
+
+Runs the cases of `onnx.backend.test` on the CPU in one form (`--form`), or in all of them and in
+ONNX Runtime (`--all`), and compares with the lists of cases that are known not to pass, each with
+its reason. Exit status 1 when a case that is not listed fails, or a listed one passes: the lists
+only shrink.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from cuvil.onnx_backend import CuvilBackend
+from tools.conformance.crew import run_cases
+from tools.conformance.forms import Form, forms
+from tools.conformance.lists import differences, known, update
+from tools.conformance.suite import Outcome, Suite
+from tools.conformance.table import score, table, write
+
+
+def main(argv: list[str] | None = None) -> int:
+    """See the module's text."""
+    found = forms()
+    parser = argparse.ArgumentParser(prog="python -m tools.conformance", description=__doc__)
+    parser.add_argument("pattern", nargs="?", default="", help="only cases whose name matches")
+    parser.add_argument("--form", choices=list(found), action="append", default=[])
+    parser.add_argument("--all", action="store_true", help="all forms, and ONNX Runtime")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--write", action="store_true", help="write docs/conformance.md anew")
+    parser.add_argument("--update", action="store_true", help="write the forms' lists anew")
+    parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    options = parser.parse_args(argv)
+    every = [name for name, form in found.items() if form.rank >= -1]
+    chosen = every if options.all else options.form or ["static"]
+    warnings.filterwarnings("ignore")
+    names = Suite(CuvilBackend).names(options.pattern)
+    scores = {name: run_cases(name, names, options.jobs, _dot) for name in chosen}
+    print(file=sys.stderr)
+    for name, outcomes in scores.items():
+        _tell(found[name], outcomes)
+    if options.json:
+        plain = {name: [asdict(o) for o in outcomes] for name, outcomes in scores.items()}
+        options.json.write_text(json.dumps(plain, indent=1))
+    text = table({found[name].title: outcomes for name, outcomes in scores.items()})
+    print(text)
+    if options.write:
+        write(text)
+    ours = {name: outcomes for name, outcomes in scores.items() if found[name].rank >= 0}
+    if options.update:
+        for name, outcomes in ours.items():
+            update(name, outcomes)
+    wrong = [f"{n}: {d}" for n, o in ours.items() for d in differences(o, known(n))]
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _tell(form: Form, outcomes: Sequence[Outcome]) -> None:
+    """Names what does not pass, where that is ours to mend, and the score."""
+    if form.name != "onnxruntime":
+        for outcome in outcomes:
+            if not outcome.passed and not outcome.apart:
+                print(f"{outcome.name}: {outcome.reason}")
+    print(f"{form.name}: {score(outcomes)}")
+
+
+def _dot(outcome: Outcome) -> None:
+    sign = " " if outcome.apart else "." if outcome.passed else "-"
+    print(sign, end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
