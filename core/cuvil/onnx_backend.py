@@ -22,7 +22,7 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.types import TensorType
 from cuvil.options import Options
 
-__all__ = ["CuvilBackend", "CuvilRep"]
+__all__ = ["CuvilBackend", "CuvilRep", "may_be_fixed", "parts", "structure_of"]
 
 Feeds = Mapping[str, np.ndarray]
 Given = np.ndarray | list[np.ndarray] | None
@@ -40,7 +40,7 @@ def _given(value: Any, structured: bool) -> Given:
     return np.asarray(value)
 
 
-def _parts(name: str, value: Given) -> Iterator[tuple[str, np.ndarray]]:
+def parts(name: str, value: Given) -> Iterator[tuple[str, np.ndarray]]:
     """The tensors of an input, by name."""
     if isinstance(value, np.ndarray):
         yield name, value
@@ -48,7 +48,8 @@ def _parts(name: str, value: Given) -> Iterator[tuple[str, np.ndarray]]:
         yield from ((f"{name}[{k}]", v) for k, v in enumerate(value or ()))
 
 
-def _structure(value: Given) -> Structure:
+def structure_of(value: Given) -> Structure:
+    """What the importer is told of an input that is a sequence or an optional."""
     if isinstance(value, np.ndarray):
         return _type_of(value)
     return None if value is None else [_type_of(v) for v in value]
@@ -58,7 +59,8 @@ def _type_of(array: np.ndarray) -> TensorType:
     return TensorType.of(array.shape, from_numpy(array.dtype))
 
 
-def _may_be_fixed(value: Given) -> bool:
+def may_be_fixed(value: Given) -> bool:
+    """Whether an input is small enough for its value to be compiled in."""
     return isinstance(value, np.ndarray) and value.nbytes <= _FIXED_BYTES
 
 
@@ -82,7 +84,7 @@ class CuvilRep(BackendRep):
         """The outputs for inputs by position or by name."""
         given = self._feeds(inputs)
         run = self._compiled_for(given)
-        results = run({k: v for n in given if n not in self._fixed for k, v in _parts(n, given[n])})
+        results = run({k: v for n in given if n not in self._fixed for k, v in parts(n, given[n])})
         values = [regrouped(name, results) for name in self.output_names]
         return tuple(namedtupledict("Outputs", self.output_names)(*values))
 
@@ -96,7 +98,7 @@ class CuvilRep(BackendRep):
         return {name: _given(value, name in self._structured) for name, value in inputs.items()}
 
     def _compiled_for(self, feeds: Mapping[str, Given]) -> Compiled:
-        structures = {n: _structure(v) for n, v in feeds.items() if n in self._structured}
+        structures = {n: structure_of(v) for n, v in feeds.items() if n in self._structured}
         kinds = tuple((n, str(named(n, s))) for n, s in structures.items())
         while True:
             key = (*kinds, *(np.ascontiguousarray(feeds[n]).tobytes() for n in self._fixed))
@@ -108,7 +110,7 @@ class CuvilRep(BackendRep):
                 return self._compiled.setdefault(key, self._compile(graph))
             except DataDependentError as error:
                 more = [n for n in error.inputs if n not in self._fixed]
-                if not more or any(not _may_be_fixed(feeds.get(n)) for n in more):
+                if not more or any(not may_be_fixed(feeds.get(n)) for n in more):
                     raise
                 self._fixed = (*self._fixed, *more)
                 self._compiled.clear()
