@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,22 +10,28 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from cuvil.aot.write import compile_to_folder
 from cuvil.engine.engine import Engine
 from cuvil.engine.front_door import compile_engine
 from cuvil.options import Options
+from cuvil_runtime import load
 
 Array = np.ndarray[Any, Any]
+
+# What is compiled: extents known, extents open, inputs known, a library for C programs.
+FORMS = ("fixed", "symbolic", "folded", "library")
 
 
 class Model:
     """Grows node by node; names of values are strings.
 
     `feed` makes an input with a value, `const` an initializer, `op` a node. `run` compiles all and
-    gives the values that `keep` was told, in order.
+    gives the values that `keep` was told, in order. `form` is one of FORMS: "symbolic" opens the
+    extents of inputs that name none, "folded" makes constants of inputs.
     """
 
-    def __init__(self, opset: int = 17) -> None:
-        self.opset = opset
+    def __init__(self, opset: int = 17, form: str = "fixed") -> None:
+        self.opset, self.form = opset, form
         self.feeds: dict[str, Array] = {}
         self.inputs: list[onnx.ValueInfoProto] = []
         self.nodes: list[onnx.NodeProto] = []
@@ -40,8 +47,12 @@ class Model:
     def feed(self, value: Any, dims: Sequence[Any] | None = None, dtype: Any = None) -> str:
         """An input; dims: its declared extents, names for those that the run decides."""
         array, name = np.asarray(value, dtype), self.fresh("x")
+        if self.form == "folded":
+            return self.const(array)
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         shape = array.shape if dims is None else dims
+        if self.form == "symbolic" and dims is None:
+            shape = tuple(f"{name}_{axis}" for axis in range(array.ndim))
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         self.feeds[name] = array
         return name
@@ -72,12 +83,21 @@ class Model:
         typed = {info.name: info for info in self.inputs}
         results = [typed.get(n, onnx.ValueInfoProto(name=n)) for n in dict.fromkeys(self.kept)]
         graph = helper.make_graph(self.nodes, "m", self.inputs, results, self.constants)
+        used = dict.fromkeys(n.domain for n in self.nodes if n.domain)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("local", 1)]
+        opsets += [
+            helper.make_opsetid(d, 3 if d == "ai.onnx.ml" else 1) for d in used if d != "local"
+        ]
         return helper.make_model(
             graph, opset_imports=opsets, ir_version=8, functions=self.functions
         )
 
     def engine(self, **options: Any) -> Engine:
+        if self.form == "library":
+            with tempfile.TemporaryDirectory() as folder:
+                how = {"target": "x86_64", "cpu": "x86-64", **options}
+                made = compile_to_folder(self.proto(), folder, Options(**how))
+                return Engine(load(str(made.library), threads=1))
         return compile_engine(self.proto(), Options(**options), threads=1)
 
     def run(self, feeds: Mapping[str, Any] | None = None, **options: Any) -> list[Array]:

@@ -27,7 +27,8 @@ from cuvil.ops.lowering import (
 from cuvil.ops.resize_rules import Axis
 from cuvil.ops.scalar_expansions import Namespace
 
-UNROLL = 16  # at most so many neighbours of an element are written out
+UNROLL = 16  # at most so many neighbours on one axis are written out,
+UNROLL_ALL = 64  # and so many of an element on all axes
 
 
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
@@ -225,7 +226,7 @@ def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b, a, dtype = cx.b, cx.attrs, cx.result_type.dtype.name
     near = [_Neighbours(cx, x, index[x.axis]) for x in moved(a, cx.operand_types[0].dims)]
     if a.mode == "nearest":
-        value = cx.operand(0, _source(index, near, [0] * len(near)))
+        value = cx.operand(0, _source(index, near, [n.index(0) for n in near]))
     else:
         value = b.cast(_mixed(cx, index, near), dtype)
     if a.coordinate != "tf_crop_and_resize":
@@ -235,34 +236,43 @@ def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
 
 
 def _source(
-    index: Sequence[Index], near: Sequence[_Neighbours], taps: Sequence[Index]
+    index: Sequence[Index], near: Sequence[_Neighbours], places: Sequence[Index]
 ) -> list[Index]:
     source = list(index)
-    for n, tap in zip(near, taps, strict=True):
-        source[n.axis.axis] = n.index(tap)
+    for n, place in zip(near, places, strict=True):
+        source[n.axis.axis] = place
     return source
+
+
+def _looped(near: Sequence[_Neighbours]) -> int:
+    """How many of the outer axes need a loop over their neighbours; the others are written out."""
+    outer, points = len(near), 1
+    while (
+        outer and near[outer - 1].count <= UNROLL and points * near[outer - 1].count <= UNROLL_ALL
+    ):
+        outer -= 1
+        points *= near[outer].count
+    return outer
 
 
 def _mixed(cx: ElementCx, index: Sequence[Index], near: list[_Neighbours]) -> Value:
     """The weighted sum of the neighbours on all axes, outer axes first."""
-    b, kind = cx.b, _weight_type(cx)
+    b, kind, looped = cx.b, _weight_type(cx), _looped(near)
+    written = [[(n.index(t), n.weight(t)) for t in range(n.count)] for n in near[looped:]]
 
-    def along(k: int, taps: tuple[Index, ...]) -> Value:
+    def along(k: int, places: tuple[Index, ...]) -> Value:
         if k == len(near):
-            return b.cast(cx.operand(0, _source(index, near, taps)), kind)
-
-        def added(tap: Index, total: Value | None) -> Value:
-            part = b.scalar("mul", along(k + 1, (*taps, tap)), near[k].weight(tap))
-            return part if total is None else b.scalar("add", total, part)
-
-        if near[k].count > UNROLL:
+            return b.cast(cx.operand(0, _source(index, near, places)), kind)
+        if k < looped:
             with b.loop(0, near[k].count, [b.const(0, kind)], kind="reduce") as loop:
-                loop.yield_(added(loop.iv, loop.args[0]))
+                part = along(k + 1, (*places, near[k].index(loop.iv)))
+                part = b.scalar("mul", part, near[k].weight(loop.iv))
+                loop.yield_(b.scalar("add", loop.args[0], part))
             return loop.results[0]
-        total: Value | None = None
-        for tap in range(near[k].count):
-            total = added(tap, total)
-        assert total is not None
+        parts = [b.scalar("mul", along(k + 1, (*places, at)), w) for at, w in written[k - looped]]
+        total = parts[0]
+        for part in parts[1:]:
+            total = b.scalar("add", total, part)
         return total
 
     return along(0, ())

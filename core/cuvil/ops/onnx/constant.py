@@ -79,11 +79,12 @@ def range_(cx: Cx, start: Value, limit: Value, delta: Value) -> Value:
 
 
 def _found_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
-    """ceil((limit - start) / delta), or 0, as the run finds it."""
+    """ceil((limit - start) / delta), or 0, as the run finds it; a delta of 0 fails it."""
     b, kind = cx.b, cx.type(start).dtype
     if kind.is_float:
         wide_ = [b.cast(v, to="f64") for v in (start, limit, delta)]
-        steps = b.ceil(b.div(b.sub(wide_[1], wide_[0]), wide_[2]))
+        step = wide_[2]
+        steps = b.ceil(b.div(b.sub(wide_[1], wide_[0]), step))
         count = b.cast(b.max(steps, b.scalar(0, steps)), to="i64")
     else:
         first, last, step = (as_i64(cx, v) for v in (start, limit, delta))
@@ -91,7 +92,8 @@ def _found_count(cx: Cx, start: Value, limit: Value, delta: Value) -> Dim:
         span = b.select(b.lt(step, zero), b.sub(first, last), b.sub(last, first))
         size = b.max(b.abs(step), one)
         count = b.div(b.add(b.max(span, zero), b.sub(size, one)), size)
-    return cx.bind(count, "steps")
+    endless = b.eq(step, b.scalar(0, step))
+    return cx.bind(b.select(endless, b.scalar(-1, "i64"), count), "steps")
 
 
 def _scalar(cx: Cx, x: Value) -> Value:

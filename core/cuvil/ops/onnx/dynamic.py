@@ -102,7 +102,10 @@ def _positive(dim: Dim) -> bool:
 
 
 def slice_bounds(cx: Cx, dim: Dim, start: Value, end: Value, step: Value) -> tuple[Value, Value]:
-    """(first position, count) of numpy's slice of an axis, for numbers that only a run knows."""
+    """(first position, count) of numpy's slice of an axis, for numbers that only a run knows.
+
+    A step of 0 makes the count -1, which no run accepts.
+    """
     b, extent = cx.b, as_value(cx, dim)
     zero, one = b.scalar(0, "i64"), b.scalar(1, "i64")
     down = b.lt(step, zero)
@@ -117,7 +120,7 @@ def slice_bounds(cx: Cx, dim: Dim, start: Value, end: Value, step: Value) -> tup
     size = b.abs(step)
     span = b.select(down, b.sub(first, last), b.sub(last, first))
     count = b.div(b.add(b.max(span, zero), b.sub(size, one)), b.max(size, one))
-    return b.max(first, zero), count
+    return b.max(first, zero), b.select(b.eq(step, zero), b.scalar(-1, "i64"), count)
 
 
 def count_of(cx: Cx, condition: Value, hint: str) -> Dim:

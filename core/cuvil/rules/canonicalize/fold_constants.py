@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from cuvil.errors import ModelError
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.build import INLINE_LIMIT, constant_array
+from cuvil.ir.build import INLINE_LIMIT, constant_array, location_name
 from cuvil.ir.dims import SymDim
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import Primitive, of
@@ -15,6 +17,7 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import attrs_of, is_constant, owner, tensor_type
 
+_DATA_ERRORS = (ValueError, IndexError, ArithmeticError)
 _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operands
 
 
@@ -40,10 +43,17 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     out, attrs = tensor_type(op.results[0]), attrs_of(op)
     if len(op.results) != 1 or not record.pure or not out.is_static or _symbolic(attrs):
         return None
+    if out.dtype.is_string:  # its bytes have no place in the pool
+        return None
     assert isinstance(out.size, int)
     if out.size <= INLINE_LIMIT:
         arrays = [_array(b, v) for v in op.operands]
-        return None if any(a is None for a in arrays) else b.const(_evaluate(record, arrays, attrs))
+        if any(a is None for a in arrays):
+            return None
+        try:
+            return b.const(_evaluate(record, arrays, attrs))
+        except _DATA_ERRORS:
+            return None  # an index outside, say: an error where the run gets there
     sources = [b.pool_constant(v) for v in op.operands]
     nbytes = out.size * out.dtype.size
     if nbytes > max(_FREE_BYTES, 2 * sum(s.nbytes for s in sources if s)):
@@ -56,7 +66,7 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         [s for s in sources if s],
         out.dtype.name,
         [d for d in out.dims if isinstance(d, int)],
-        lambda arrays: _evaluate(record, arrays, attrs),
+        _named(record, attrs, location_name(op)),
     )
     return b.pooled(recipe.key)
 
@@ -73,6 +83,20 @@ def _array(b: Rewriter, value: Value) -> Any:
     assert op is not None
     key = attrs_of(op).key
     return None if key and key not in b.pool else constant_array(op, b.pool)
+
+
+def _named(
+    record: Primitive, attrs: Attrs, where: str
+) -> Callable[[list[Any]], np.ndarray[Any, Any]]:
+    """The evaluation of a recipe, long after its op is gone: errors name the node."""
+
+    def evaluate(arrays: list[Any]) -> np.ndarray[Any, Any]:
+        try:
+            return _evaluate(record, arrays, attrs)
+        except _DATA_ERRORS as error:
+            raise ModelError(f"node '{where}': constants that do not fit: {error}") from error
+
+    return evaluate
 
 
 def _evaluate(record: Primitive, arrays: list[Any], attrs: Attrs) -> np.ndarray[Any, Any]:
