@@ -106,9 +106,9 @@ for name, function in (
     node(name, (7,), [BITS[0], BITS[1][0]], function(BITS[0], BITS[1][0]))
 
 COUNTS = np.array([[1, 2, 3], [3, 2, 1]], np.int32)
-node("Equal", (1, 7, 11, 13, 19), [COUNTS, COUNTS[::-1]], COUNTS == COUNTS[::-1])
-node("Equal", (1,), [COUNTS, COUNTS[:, 0]], COUNTS == COUNTS[:, :1], broadcast=1, axis=0)
-node("Equal", (11, 13, 19), [X, X[0]], X == X[0])
+node("Equal", (1, 7, 11, 13, 19), [COUNTS, COUNTS[::-1]], COUNTS[::-1] == COUNTS)
+node("Equal", (1,), [COUNTS, COUNTS[:, 0]], COUNTS[:, :1] == COUNTS, broadcast=1, axis=0)
+node("Equal", (11, 13, 19), [X, X[0]], X[0] == X)
 for name, function in (("Less", np.less), ("Greater", np.greater)):
     node(name, (1, 7, 9, 13), [A, A[::-1]], function(A, A[::-1]))
     node(name, (1,), [A, MIDDLE], function(A, MIDDLE[:, None]), broadcast=1, axis=1)
@@ -158,7 +158,9 @@ node("PRelu", (1,), [IMAGE, f32([3])], np.where(IMAGE < 0, IMAGE * 3, IMAGE), co
 node("PRelu", (1, 6), [X, SLOPES], np.where(X < 0, X * SLOPES, X))
 node("PRelu", (7, 9, 16), [IMAGE, SLOPES[:, None, None]],
      np.where(IMAGE < 0, IMAGE * SLOPES[:, None, None], IMAGE))  # fmt: skip
-node("PRelu", (9, 16), [COUNTS - 2, np.int32(5)], np.where(COUNTS < 2, (COUNTS - 2) * 5, COUNTS - 2))
+node(
+    "PRelu", (9, 16), [COUNTS - 2, np.int32(5)], np.where(COUNTS < 2, (COUNTS - 2) * 5, COUNTS - 2)
+)
 
 SIGNED = np.array([-7, 7, -7, 7], np.int32), np.array([3, -3, -3, 3], np.int32)
 node("Mod", (10, 13, 28), SIGNED, np.mod(*SIGNED))

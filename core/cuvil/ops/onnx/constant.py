@@ -164,15 +164,23 @@ def _cast_to(cx: Cx, x: Value, kind: str, saturate: int, round_mode: str) -> Val
 
 
 @onnx_op("Dropout")
-def dropout_attributes(
+def dropout_legacy(
     cx: Cx,
     x: Value,
     *,
     ratio: float = 0.5,
-    is_test: int = 1,
+    is_test: int = 0,
     consumed_inputs: tuple[int, ...] = (),
 ) -> tuple[Value, ...]:
-    """Inference: nothing is dropped."""
+    """Before opset 7 a node trains unless it says is_test."""
+    if not is_test and ratio:
+        cx.fail("is_test=0 drops elements at random: for inference set is_test=1")
+    return dropout_attributes(cx, x)
+
+
+@onnx_op("Dropout", since=7)
+def dropout_attributes(cx: Cx, x: Value, *, ratio: float = 0.5) -> tuple[Value, ...]:
+    """Inference: nothing is dropped. The mask is of x's type."""
     mask = filled(cx, cx.b.scalar(1, x), cx.dims(x)) if any(cx.outputs[1:]) else None
     return (x, mask)
 

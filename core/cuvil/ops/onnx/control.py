@@ -152,8 +152,12 @@ def _scanned(
     scanned: Sequence[SSAValue],
     axes: Sequence[int],
     directions: Ints = (),
+    length: Value = None,
 ) -> tuple[Value, ...]:
-    """Final states, then stacks of the other outputs in the order of the steps."""
+    """Final states, then stacks of the other outputs in the order of the steps.
+
+    length: how many steps count, an integer scalar; by default all.
+    """
     count = cx.dims(scanned[0])[axes[0]]
     counter = cx.new_bounded("step", count - 1)
     back = directions or (0,) * len(scanned)
@@ -161,7 +165,8 @@ def _scanned(
     def step(*carried: SSAValue) -> Sequence[SSAValue]:
         at = [count - 1 - counter if b else counter for b in back]
         slices = [step_of(cx, v, a, i) for v, a, i in zip(scanned, axes, at, strict=True)]
-        return cx.inline(body, *carried, *slices)
+        after = cx.inline(body, *carried, *slices)
+        return after if length is None else _while_inside(cx, counter, length, carried, after)
 
     carried = [cx.type(v) for v in states]
     region, yields = cx.region(carried, step)
@@ -174,6 +179,15 @@ def _scanned(
     return cx.b.emit_regions("loop", states, types, [region], trip=count, symbol=str(counter))
 
 
+def _while_inside(
+    cx: Cx, counter: Dim, length: Value, before: Sequence[Value], after: Sequence[Value]
+) -> list[Value]:
+    """States and outputs of a step: what they were, and zeros, from step `length` on."""
+    inside = cx.b.lt(as_value(cx, counter), cx.b.cast(length, to="i64"))
+    rest = [*before, *(cx.b.scalar(0, v) for v in after[len(before) :])]
+    return [cx.b.select(inside, a, r) for a, r in zip(after, rest, strict=True)]
+
+
 @onnx_op("Scan", since=8)
 def scan_batches(
     cx: Cx,
@@ -183,16 +197,20 @@ def scan_batches(
     num_scan_inputs: int,
     directions: Ints = (),
 ) -> tuple[Value, ...]:
-    """Before opset 9 every input has a batch axis first; entries are scanned one by one."""
-    if lengths is not None:
-        cx.fail("sequence_lens is not supported")
+    """Before opset 9 every input has a batch axis first; entries are scanned one by one.
+
+    Beyond its length an entry keeps its states and puts out zeros.
+    """
+    if lengths is not None and any(directions):
+        cx.fail("sequence_lens with a backward direction is not supported")
     states = len(_scan_operands(cx, values, num_scan_inputs)[0])
     counter = cx.new_symbol("entry")
 
     def entry() -> Sequence[SSAValue]:
         own = [step_of(cx, v, 0, counter) for v in values]
         axes = [0] * num_scan_inputs
-        return _scanned(cx, body, own[:states], own[states:], axes, directions)
+        length = None if lengths is None else step_of(cx, lengths, 0, counter)
+        return _scanned(cx, body, own[:states], own[states:], axes, directions, length)
 
     region, yields = cx.region((), entry)
     count = cx.dims(values[0])[0]

@@ -35,7 +35,7 @@ def loop(
         count = 0
     made = _Loop(cx, body, count, list(initial))
     region, types = made.settled()
-    early = count != 0 and not made.goes_on
+    early = count != 0 and (known is None or not made.goes_on)
     if count is None and not early:
         cx.fail("the loop never ends")
     return made.emit(region, types, first if early else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cuvil.ir.dims import Dim, product
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import axis_in, narrow, unsqueezed, wide
@@ -30,10 +32,14 @@ def batch_norm_legacy(
     is_test: int = 1,
     consumed_inputs: tuple[int, ...] = (),
 ) -> Value:
-    """Before opset 9 statistics may belong to single activations instead of channels."""
-    if not spatial:
-        cx.fail("spatial=0 is not supported")
-    return batch_norm(cx, x, scale, bias, mean, var, epsilon=epsilon)
+    """Before opset 9 parameters may belong to single activations [C, ...] instead of channels.
+
+    A node that names more outputs than one trains, which is refused.
+    """
+    if spatial:
+        return batch_norm(cx, x, scale, bias, mean, var, epsilon=epsilon)
+    _only_inference(cx)
+    return _normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: v)
 
 
 @onnx_op("BatchNormalization", since=9)
@@ -52,14 +58,35 @@ def batch_norm(
     """x times a factor plus a shift per channel, both made of the parameters."""
     if training_mode:
         return _batch_norm_training(cx, x, scale, bias, mean, var, epsilon, momentum)
-    b, rank = cx.b, cx.type(x).rank
+    _only_inference(cx)
+    rank = cx.type(x).rank
+    return _normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: per_channel(cx, v, rank))
+
+
+def _only_inference(cx: Cx) -> None:
+    if any(cx.outputs[1:]):
+        cx.fail("statistics as outputs (training) are not supported: Cuvil compiles inference")
+
+
+def _normalised(
+    cx: Cx,
+    x: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    var: Value,
+    epsilon: float,
+    spread: Callable[[Value], Value],
+) -> Value:
+    """x times a factor plus a shift, which `spread` makes broadcast against x."""
+    b = cx.b
     scale, bias, mean, var = (wide(cx, v) for v in (scale, bias, mean, var))
     deviation = b.sqrt(b.add(var, b.scalar(epsilon, var)))
     factor = b.div(narrow(cx, scale, deviation), deviation)
     shift = b.sub(narrow(cx, bias, factor), b.mul(narrow(cx, mean, factor), factor))
     value = narrow(cx, x, factor)
-    value = b.mul(value, per_channel(cx, factor, rank))
-    return narrow(cx, b.add(value, per_channel(cx, shift, rank)), x)
+    value = b.mul(value, spread(factor))
+    return narrow(cx, b.add(value, spread(shift)), x)
 
 
 def _batch_norm_training(
@@ -79,7 +106,9 @@ def _batch_norm_training(
     own_mean = b.reduce(value, kind="mean", axes=axes, keepdims=False)
     centred = b.sub(value, per_channel(cx, own_mean, rank))
     own_var = b.reduce(b.mul(centred, centred), kind="mean", axes=axes, keepdims=False)
-    result = batch_norm(cx, x, scale, bias, own_mean, own_var, epsilon=epsilon)
+    result = _normalised(
+        cx, x, scale, bias, own_mean, own_var, epsilon, lambda v: per_channel(cx, v, rank)
+    )
 
     def mixed(old: Value, new: Value) -> Value:
         new = narrow(cx, new, old)

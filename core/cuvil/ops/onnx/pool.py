@@ -74,6 +74,26 @@ def average_pool(
     return _pooled(cx, x, "avg", shape, count_include_pad=bool(count_include_pad))
 
 
+def _lp_pool(cx: Cx, x: Value, kernel_shape: Ints, p: float, **options: Any) -> Value:
+    shape = window(cx, cx.dims(x)[2:], kernel_shape, **options)
+    return _pooled(cx, x, "lp", shape, p=float(p))
+
+
+@onnx_op("LpPool")
+def lp_pool_float(
+    cx: Cx,
+    x: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    p: float = 2.0,
+    pads: Ints = (),
+    strides: Ints = (),
+) -> Value:
+    """p is a float before opset 2."""
+    return _lp_pool(cx, x, kernel_shape, p, auto_pad=auto_pad, pads=pads, strides=strides)
+
+
 @onnx_op("LpPool", since=2)
 def lp_pool(
     cx: Cx,
@@ -88,17 +108,10 @@ def lp_pool(
     strides: Ints = (),
 ) -> Value:
     """The p-norm of every window."""
-    shape = window(
-        cx,
-        cx.dims(x)[2:],
-        kernel_shape,
-        strides=strides,
-        dilations=dilations,
-        pads=pads,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-    )
-    return _pooled(cx, x, "lp", shape, p=float(p))
+    return _lp_pool(
+        cx, x, kernel_shape, p, strides=strides, dilations=dilations, pads=pads,
+        auto_pad=auto_pad, ceil_mode=ceil_mode,
+    )  # fmt: skip
 
 
 def global_pool(kind: str) -> Callable[..., Value]:

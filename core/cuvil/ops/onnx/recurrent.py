@@ -1,4 +1,7 @@
-"""RNN, GRU and LSTM: what one step computes; `recurrent_loop` does the rest."""
+"""RNN, GRU and LSTM: what one step computes; `recurrent_loop` does the rest.
+
+Before opset 7 `output_sequence` said whether the node gives Y; that it names Y says the same.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,7 @@ class _Lstm(_Cell):
         return b.mul(o, h(cx, new)), new
 
 
-@onnx_op("RNN", since=7)
+@onnx_op("RNN")
 def rnn(
     cx: Cx,
     x: Value,
@@ -121,6 +124,7 @@ def rnn(
     direction: str = "forward",
     hidden_size: int | None = None,
     layout: int = 0,
+    output_sequence: int = 0,
 ) -> tuple[Value, ...]:
     """h' = f(x W + h R + biases)."""
     reverse = directions(cx, direction)
@@ -129,7 +133,7 @@ def rnn(
     return run_layer(cx, layer, lambda d, r, b: _Rnn(cx, r, b, functions[d], clip).step)
 
 
-@onnx_op("GRU", since=7)
+@onnx_op("GRU")
 def gru(
     cx: Cx,
     x: Value,
@@ -147,6 +151,7 @@ def gru(
     hidden_size: int | None = None,
     layout: int = 0,
     linear_before_reset: int = 0,
+    output_sequence: int = 0,
 ) -> tuple[Value, ...]:
     """Gates z (update), r (reset) and h (candidate): h' = (1 - z) * candidate + z * h."""
     reverse = directions(cx, direction)
@@ -159,7 +164,7 @@ def gru(
     return run_layer(cx, layer, make)
 
 
-@onnx_op("LSTM", since=7)
+@onnx_op("LSTM")
 def lstm(
     cx: Cx,
     x: Value,
@@ -179,6 +184,7 @@ def lstm(
     hidden_size: int | None = None,
     input_forget: int = 0,
     layout: int = 0,
+    output_sequence: int = 0,
 ) -> tuple[Value, ...]:
     """Gates i, o, f and c: cell' = f * cell + i * c, h' = o * h(cell')."""
     reverse = directions(cx, direction)

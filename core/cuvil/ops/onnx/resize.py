@@ -37,14 +37,19 @@ def scaled(dim: Dim, scale: float) -> Dim:
 
 @onnx_op("Resize", since=10)
 def resize_scales(cx: Cx, x: Value, scales: Value, *, mode: str = "nearest") -> Value:
-    """By scales only, and asymmetric, before opset 11."""
-    return upsampled(cx, x, known_floats(cx, scales, "scales"), mode)
+    """By scales only, and asymmetric, before opset 11; where an axis shrinks, nearest is above."""
+    factors = known_floats(cx, scales, "scales")
+    less = [min(f, 1.0) for f in factors]
+    if mode != "nearest" or min(less, default=1.0) == 1:
+        return upsampled(cx, x, factors, mode)
+    x = upsampled(cx, x, less, mode, "ceil")
+    return upsampled(cx, x, [max(f, 1.0) for f in factors], mode)
 
 
 @onnx_op("Upsample", since=9)
 def upsample(cx: Cx, x: Value, scales: Value, *, mode: str = "nearest") -> Value:
-    """The older name of Resize-10."""
-    return resize_scales(cx, x, scales, mode=mode)
+    """Scales as an input."""
+    return upsampled(cx, x, known_floats(cx, scales, "scales"), mode)
 
 
 @onnx_op("Upsample", since=7)
@@ -63,17 +68,21 @@ def upsample_image(
     return upsampled(cx, x, [1.0, 1.0, height_scale, width_scale], mode)
 
 
-def upsampled(cx: Cx, x: Value, scales: Sequence[float], mode: str) -> Value:
-    """Asymmetric coordinates; nearest takes the pixel below."""
+def upsampled(
+    cx: Cx, x: Value, scales: Sequence[float], mode: str, nearest: str = "floor"
+) -> Value:
+    """Asymmetric coordinates; nearest takes the pixel below (or above: "ceil")."""
     dims = cx.dims(x)
     if len(scales) != len(dims) or min(scales) <= 0:
         cx.bad(f"scales {list(scales)} do not fit rank {len(dims)}")
     axes = [k for k, s in enumerate(scales) if s != 1]
+    if not axes:
+        return x
     return cx.b.resize(
         x,
         mode="linear" if mode in ("linear", "bilinear") else mode,
         coordinate="asymmetric",
-        nearest_mode="floor",
+        nearest_mode=nearest,
         axes=axes,
         dims=[scaled(d, s) for d, s in zip(dims, scales, strict=True)],
         scales=[scales[k] for k in axes],
