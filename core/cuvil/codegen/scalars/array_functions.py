@@ -11,7 +11,19 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from cuvil.codegen.llvm_util import I1, I64, PTR, VOID, for_range, i64, load, store, vector
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.llvm_util import (
+    I1,
+    I64,
+    PTR,
+    VOID,
+    for_range,
+    i64,
+    load,
+    set_target,
+    store,
+    vector,
+)
 from cuvil.codegen.scalars.convert import load_convert, storage_type, store_convert
 from cuvil.codegen.scalars.lowering import emit
 from cuvil.ir.dtypes import DType
@@ -45,6 +57,8 @@ def array_module(requests: Sequence[Request], facts: object = None) -> ir.Module
         set.add(function.attributes, '"no-builtins"')  # no memcpy made of a copying loop
         for pointer in function.args[:4]:
             pointer.add_attribute("noalias")
+        if isinstance(facts, TargetFacts):
+            set_target(function, facts)
         b = ir.IRBuilder(function.append_basic_block("entry"))
         with for_range(b, i64(0), function.args[4], i64(request.lanes)) as i:
             _element(b, request, function.args, i, facts)
@@ -76,7 +90,7 @@ def _element_of(value: ir.Value) -> ir.Type:
 
 
 def compile_module(
-    module: ir.Module, cpu: str = "", features: str = "", level: int = 2
+    module: ir.Module | str, cpu: str = "", features: str = "", level: int = 2
 ) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """The module verified and optimised for this machine's architecture, and the target used."""
     llvm.initialize_all_targets()
@@ -106,21 +120,40 @@ class ArrayFunctions:
         features: str = "",
         level: int = 2,
     ) -> None:
-        parsed, machine = compile_module(array_module(requests, facts), cpu, features, level)
+        text = str(array_module(requests, facts))
+        self._compile(text, [r.symbol for r in requests], cpu, features, level)
+
+    @classmethod
+    def from_text(
+        cls, text: str, symbols: Sequence[str], cpu: str = "", features: str = "", level: int = 2
+    ) -> ArrayFunctions:
+        """The functions of a module that `array_module` has made, if elsewhere."""
+        functions = cls.__new__(cls)
+        functions._compile(text, symbols, cpu, features, level)
+        return functions
+
+    def _compile(
+        self, text: str, symbols: Sequence[str], cpu: str, features: str, level: int
+    ) -> None:
+        parsed, machine = compile_module(text, cpu, features, level)
         self.object = machine.emit_object(parsed)
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(self.object))
         self._engine.finalize_object()
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
-        self._functions = {
-            r.symbol: prototype(self._engine.get_function_address(r.symbol)) for r in requests
-        }
+        self._functions = {s: prototype(self._engine.get_function_address(s)) for s in symbols}
 
-    def __call__(self, request: Request, *arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The function over equal-sized contiguous arrays of its operand types."""
+    def __call__(
+        self,
+        request: Request,
+        *arrays: np.ndarray[Any, Any],
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> np.ndarray[Any, Any]:
+        """The function over equal-sized contiguous arrays of its operand types; `out`, where given,
+        takes the results."""
         row = scalar(request.name)
         result = row.result_dtype(request.dtype, request.attrs)
-        out = np.empty(arrays[0].shape, result.numpy)
+        out = np.empty(arrays[0].shape, result.numpy) if out is None else out
         pointers = [a.ctypes.data for a in arrays] + [None] * (3 - len(arrays))
         self._functions[request.symbol](out.ctypes.data, *pointers, out.size)
         return out

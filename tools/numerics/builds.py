@@ -1,0 +1,68 @@
+"""The builds that this machine runs, and scalar functions compiled as each of them has it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cuvil.codegen.scalars.array_functions import ArrayFunctions, Request
+from cuvil.ops.scalars import SCALARS, Scalar
+from cuvil.targets.backend import VariantSpec
+from cuvil.targets.registry import find
+from cuvil.targets.target import Target
+
+Array = np.ndarray[Any, Any]
+
+
+def builds() -> list[VariantSpec]:
+    """The builds of an artefact for this machine's triple that run here, the plainest first."""
+    backend, host = find("cpu")
+    have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
+    every = backend.variants(Target(host.triple))
+    return [v for v in reversed(every) if not backend.feature_bits(v.requires) & ~have]
+
+
+class Compiled:
+    """One row of the scalar table at one element type, as one build has it.
+
+    `body` is the loop that LLVM vectorises, `tail` the code for one element at a time.
+    """
+
+    def __init__(self, name: str, dtype: str, build: VariantSpec) -> None:
+        self.name, self.build = name, build
+        self._request = Request(name, dtype)
+        self._body = self._compiled(level=3)
+
+    def _compiled(self, level: int) -> ArrayFunctions:
+        facts = self.build.facts
+        return ArrayFunctions([self._request], facts, facts.cpu, facts.features, level)
+
+    @cached_property
+    def _tail(self) -> ArrayFunctions:
+        return self._compiled(level=1)
+
+    @property
+    def digest(self) -> str:
+        """Changes with the machine code of the loop."""
+        return hashlib.sha256(self._body.object).hexdigest()[:16]
+
+    def body(self, *arrays: Array, out: Array | None = None) -> Array:
+        """The function over equal-sized arrays, element by element."""
+        return self._body(self._request, *arrays, out=out)
+
+    def tail(self, *arrays: Array, out: Array | None = None) -> Array:
+        """As `body`, one element at a time."""
+        return self._tail(self._request, *arrays, out=out)
+
+
+def unary_rows(dtype: str) -> list[Scalar]:
+    """The mathematical functions of one operand and without attributes that must be given."""
+    plain = ("identity", "cast", "cast_narrow", "bitcast", "isnan", "isinf")
+    return [
+        row
+        for row in SCALARS.values()
+        if row.arity == 1 and row.supports(dtype) and row.name not in plain
+    ]
