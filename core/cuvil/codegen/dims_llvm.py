@@ -28,9 +28,12 @@ def dim_value(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> i
 
 
 def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.Value:
-    """Computes an expression from its symbols' slots. A divisor of 0 gives 0: no trap. What does
-    not fit into 64 bits stays at about +-2**62, which no allocation grants."""
-    plus = declare(b.module, "llvm.sadd.sat.i64", I64, [I64, I64])
+    """Computes an expression from its symbols' slots; never traps. A divisor of 0 gives 0, as
+    quotient and as rest. What does not fit into 64 bits stays at about +-2**62 or beyond, which
+    no allocation grants."""
+    plus, minus = (
+        declare(b.module, f"llvm.{name}.sat.i64", I64, [I64, I64]) for name in ("sadd", "ssub")
+    )
 
     def add(x: ir.Value, y: ir.Value) -> ir.Value:
         return b.call(plus, [x, y])
@@ -42,14 +45,21 @@ def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.
         far = b.select(b.icmp_signed("<", b.xor(x, y), i64(0)), i64(-FAR), i64(FAR))
         return b.select(b.extract_value(pair, 1), far, b.extract_value(pair, 0))
 
+    def divided(x: ir.Value, y: ir.Value) -> tuple[ir.Value, ir.Value]:
+        safe = _safe(b, y)
+        rest = b.srem(x, safe)
+        differs = b.icmp_signed("<", b.xor(rest, safe), i64(0))
+        up = b.and_(b.icmp_signed("!=", rest, i64(0)), differs)
+        return b.sub(b.sdiv(x, safe), b.zext(up, I64)), b.select(up, b.add(rest, safe), rest)
+
     def floordiv(x: ir.Value, y: ir.Value) -> ir.Value:
-        quotient = b.sdiv(x, _safe(b, y))
-        rest = b.srem(x, _safe(b, y))
-        wrong = b.and_(
-            b.icmp_signed("!=", rest, i64(0)),
-            b.icmp_signed("<", b.xor(rest, y), i64(0)),
-        )
-        return b.sub(quotient, b.zext(wrong, I64))
+        quotient, _ = divided(x, y)
+        quotient = b.select(b.icmp_signed("==", y, i64(-1)), b.call(minus, [i64(0), x]), quotient)
+        return b.select(b.icmp_signed("==", y, i64(0)), i64(0), quotient)
+
+    def mod(x: ir.Value, y: ir.Value) -> ir.Value:
+        _, rest = divided(x, y)
+        return rest  # 0 for both divisors that would trap
 
     def minimum(x: ir.Value, y: ir.Value) -> ir.Value:
         return b.select(b.icmp_signed("<", x, y), x, y)
@@ -64,11 +74,13 @@ def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.
         add=add,
         mul=mul,
         floordiv=floordiv,
-        mod=lambda x, y: b.sub(x, b.mul(floordiv(x, y), y)),
+        mod=mod,
         minimum=minimum,
         maximum=maximum,
     )
 
 
 def _safe(b: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
-    return b.select(b.icmp_signed("==", divisor, i64(0)), i64(1), divisor)
+    """The divisor, or 1 for 0 and for -1, which traps under the lowest number."""
+    bad = b.icmp_unsigned("<=", b.add(divisor, i64(1)), i64(1))
+    return b.select(bad, i64(1), divisor)
