@@ -17,8 +17,8 @@ class Options:
     """Options of one compile.
 
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
-    disable_rules, enable_rules: see `rewrite.registry.Selection`. dims: symbols to fix. bounds:
-    symbol -> (least, greatest). name: prefix of every exported symbol; "" takes the model's.
+    disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
+    kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least, greatest). name: prefix of every exported symbol; "" takes the model's.
     """
 
     target: str = "cpu"
@@ -28,6 +28,7 @@ class Options:
     passes: tuple[str, ...] | None = None
     disable_rules: tuple[str, ...] = ()
     enable_rules: tuple[str, ...] = ()
+    disable_kernels: tuple[str, ...] = ()
     graph_fusion: bool = True
     precision: str = "fp32"
     weights: str = "auto"

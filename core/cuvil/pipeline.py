@@ -12,7 +12,7 @@ from functools import lru_cache
 from cuvil.codegen.build import Code, VariantTarget, build_code
 from cuvil.codegen.elf import Data, Note, extend_object
 from cuvil.codegen.elf_merge import merge_objects
-from cuvil.codegen.kernel_table import CORE_ROWS, templates_of, usable
+from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError
@@ -102,7 +102,8 @@ def compile_graph(
     check = verify_after if verifying() else None
     run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
     progress("plan")
-    rows = usable((*backend.kernels, *CORE_ROWS), [v.facts for v in chosen])
+    table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
+    rows = usable(table, [v.facts for v in chosen])
     templates = Templates(templates_of(rows))
     apply_user_fusions(graph, templates)
     name = identifier(options.name or graph.name)
@@ -172,6 +173,18 @@ def identifier(name: str) -> str:
     """
     word = re.sub(r"\W", "_", name, flags=re.ASCII) or "model"
     return f"model_{word}" if word[0].isdigit() or word.startswith("cuvil") else word
+
+
+def wanted_rows(rows: Sequence[KernelRow], options: Options) -> list[KernelRow]:
+    """The fast kernels that the options allow. Raises OptionError for a kind that there is not."""
+    kinds = sorted({row.kind for row in rows})
+    for kind in options.disable_kernels:
+        if kind not in kinds:
+            raise OptionError(
+                f"there is no kernel '{kind}' to disable; there are {', '.join(kinds)}"
+            )
+    off = {*options.disable_kernels, *(() if options.opt_level else ("winograd",))}
+    return [row for row in rows if row.kind not in off]
 
 
 def selection(options: Options) -> Selection:

@@ -22,6 +22,7 @@ from cuvil.targets.target_list import Targets
 from tools.bench.kernels import case_arrays, case_feeds, case_graph, table
 
 CASES = [(row, case) for row in table() for case in row.cases]
+CONTRACT = next(row for row in CORE_ROWS if row.kind == "contract")
 NARROW, WIDE = TargetFacts("narrow"), TargetFacts("wide", vector_bits=512)
 
 
@@ -58,7 +59,7 @@ def test_rows_are_chosen_by_the_facts() -> None:
     wide = KernelRow("contract", emit_contract, when=lambda facts: facts.vector_bits == 512)
     rows = (wide, *CORE_ROWS)
     assert row_for(rows, "contract", WIDE) is wide
-    assert row_for(rows, "contract", NARROW) is CORE_ROWS[1]
+    assert row_for(rows, "contract", NARROW) is CONTRACT
 
 
 def test_a_kind_that_not_every_target_has_code_for_is_not_planned() -> None:
@@ -79,7 +80,7 @@ def test_a_backends_row_goes_before_cores(takes: bool, monkeypatch: pytest.Monke
     row = KernelRow("contract", emit, when=lambda facts: takes)
     mine = replace(backend, kernels=(row,))
     monkeypatch.setattr(pipeline, "resolve", lambda *_: Targets((), (mine, target)))
-    case = CORE_ROWS[1].cases[0]
+    case = CONTRACT.cases[0]
     check(build(case), case)
     assert emitted == (
         [f"case.{runnable_variant(backend, target).name}.k0_contract"] if takes else []

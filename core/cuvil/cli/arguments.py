@@ -34,6 +34,13 @@ DisableRule = Annotated[Words, typer.Option("--disable-rule", metavar="NAME", he
 EnableRule = Annotated[
     Words, typer.Option("--enable-rule", metavar="NAME", help="run a rule that is off by default")
 ]
+DisableKernel = Annotated[
+    Words, typer.Option("--disable-kernel", metavar="KIND", help="do without a fast kernel")
+]
+NoWinograd = Annotated[
+    bool, typer.Option("--no-winograd", help="3x3 convolutions as plain sums: exacter, slower")
+]
+NoGraphFusion = Annotated[bool, typer.Option("--no-graph-fusion", help="run no rewrite rule")]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="threads of a run; default: CUVIL_NUM_THREADS, or all")
 ]
@@ -65,6 +72,9 @@ def options_of(
     passes: Sequence[str] | None = None,
     disable: Sequence[str] | None = None,
     enable: Sequence[str] | None = None,
+    disable_kernel: Sequence[str] | None = None,
+    no_winograd: bool = False,
+    no_graph_fusion: bool = False,
     name: str = "",
     weights: str = "auto",
 ) -> Options:
@@ -76,7 +86,8 @@ def options_of(
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
-        name=name, weights=weights,
+        disable_kernels=(*(disable_kernel or ()), *(("winograd",) if no_winograd else ())),
+        graph_fusion=not no_graph_fusion, name=name, weights=weights,
     )  # fmt: skip
 
 

@@ -38,6 +38,9 @@ def bench(
     opt_level: arg.OptLevel = "2",
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
+    disable_kernel: arg.DisableKernel = None,
+    no_winograd: arg.NoWinograd = False,
+    no_graph_fusion: arg.NoGraphFusion = False,
     no_cache: arg.NoCache = False,
     as_json: arg.Json = False,
 ) -> None:
@@ -52,7 +55,8 @@ def bench(
 
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        passes=passes, disable=disable_rule,
+        passes=passes, disable=disable_rule, disable_kernel=disable_kernel,
+        no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
     with progress() as stages:
         engine = engine_for(model, options, threads, not no_cache, stages)

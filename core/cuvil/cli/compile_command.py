@@ -32,6 +32,9 @@ def compile_model(
     bound: arg.Bound = None,
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
+    disable_kernel: arg.DisableKernel = None,
+    no_winograd: arg.NoWinograd = False,
+    no_graph_fusion: arg.NoGraphFusion = False,
     enable_rule: arg.EnableRule = None,
     as_json: arg.Json = False,
 ) -> None:
@@ -46,7 +49,8 @@ def compile_model(
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
-        weights=weights,
+        weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,
+        no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
     if threads is not None:
         _use_cpus(threads)

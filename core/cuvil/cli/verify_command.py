@@ -47,6 +47,7 @@ def verify(
     dim: arg.Dim = None,
     opt_level: arg.OptLevel = "2",
     disable_rule: arg.DisableRule = None,
+    no_winograd: arg.NoWinograd = False,
     no_cache: arg.NoCache = False,
     as_json: arg.Json = False,
 ) -> None:
@@ -58,7 +59,9 @@ def verify(
     from cuvil.cli.console import print_json, progress
     from cuvil.cli.inputs import make_inputs
 
-    options = arg.options_of(opt_level=opt_level, dim=dim, disable=disable_rule)
+    options = arg.options_of(
+        opt_level=opt_level, dim=dim, disable=disable_rule, no_winograd=no_winograd
+    )
     tolerance = Tolerance(rtol, atol)
     sizes = arg.parse_sizes("--size", size)
     with progress() as stages:

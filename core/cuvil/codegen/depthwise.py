@@ -18,7 +18,7 @@ from cuvil.codegen.contraction.epilogue import (
     epilogue_length,
     identity,
 )
-from cuvil.codegen.contraction.tiles import unravel
+from cuvil.codegen.contraction.tiles import runs, unravel
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     I32,
@@ -227,28 +227,11 @@ class _Kernel:
         """All output rows of the task for one vector of channels."""
         at = self.at
         with for_range(self.b, at.value(rows[0]), at.value(rows[1])) as y:
-            for first, count, columns in self._tilings():
+            for first, count, columns in runs(self.at, self.width, self.columns):
                 with for_range(self.b, i64(0), at.value(count)) as nth:
                     x = at.add(first, at.mul(nth, columns))
                     at_tile = _Place(place.batch, place.a, place.c, y, x, place.channel, place.mask)
                     self._tile(at_tile, columns)
-
-    def _tilings(self) -> list[tuple[Index, Index, int]]:
-        """Runs of equal tiles along a row: (first column, tiles, columns of each)."""
-        at, most, width = self.at, self.columns, self.width
-        if isinstance(width, int):
-            tiles = max(1, (width + most - 1) // most)
-            each, more = divmod(width, tiles)
-            runs = [(0, more, each + 1), (more * (each + 1), tiles - more, each)]
-            return [run for run in runs if run[1] and run[2]]
-        first: Index = 0
-        runs = []
-        while most:
-            count = at.div(at.sub(width, first), most)
-            runs.append((first, count, most))
-            first = at.add(first, at.mul(count, most))
-            most //= 2
-        return runs
 
     def _tile(self, place: _Place, columns: int) -> None:
         """`columns` outputs of one row and one vector of channels."""

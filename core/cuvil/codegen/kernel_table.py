@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from cuvil.codegen.facts import TargetFacts
-from cuvil.codegen.template_llvm import Emit, emit_attention, emit_contract, emit_depthwise
-from cuvil.plan.templates import Template, attention, contract, depthwise
+from cuvil.codegen.template_llvm import (
+    Emit,
+    emit_attention,
+    emit_contract,
+    emit_depthwise,
+    emit_winograd,
+)
+from cuvil.plan.templates import Template, attention, contract, depthwise, winograd
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,17 @@ _IMAGES = (
          "groups": 1}, (1,),
     ),
 )  # fmt: skip
+_TILES = tuple(
+    KernelCase(
+        "conv", (image, taps),
+        {"layout": "channels_last", "strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4,
+         "groups": 1}, (1,),
+    )
+    for image, taps in (
+        ((2, 15, 19, 32), (40, 32, 3, 3)),
+        ((1, 9, 9, 64), (72, 64, 3, 3)),
+    )
+)  # fmt: skip
 _CHANNELS = (
     KernelCase(
         "conv", ((2, 9, 11, 40), (40, 1, 3, 3)),
@@ -94,6 +111,7 @@ _QUERIES = (
 
 CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
+    KernelRow("winograd", emit_winograd, cast(Template, winograd), cases=_TILES),
     KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
     KernelRow("attention", emit_attention, cast(Template, attention), cases=_QUERIES),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen import attention, depthwise
+from cuvil.codegen import attention, depthwise, winograd
 from cuvil.codegen.contraction.arith import Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
@@ -101,6 +101,23 @@ def emit_attention(
     )
 
 
+def emit_winograd(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    """`Emit` for templates of kind "winograd"."""
+    spec = winograd_spec(template, slots)
+    winograd.emit_winograd(module, name, spec, facts, epilogue)
+    return TemplateCode(
+        lambda b, dims: winograd.emit_task_count(b, dims, spec, facts),
+        winograd.scratch_bytes(spec, facts),
+    )
+
+
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
     dims = template.spec.data[key].data  # type: ignore[attr-defined]
     return [d if isinstance(d, int) else Slot(slots.of(d)) for d in dims]
@@ -154,6 +171,15 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         b=b,
         c=c,
     )
+
+
+def winograd_spec(template: nest.TemplateOp, slots: SlotTable) -> winograd.WinogradSpec:
+    """The Winograd generator's spec from the template's attributes."""
+    parts = {key: _sizes(template, slots, key) for key in template.spec.data}
+    image, result = winograd.Image(*parts["image"]), winograd.Result(*parts["result"])
+    numbers: list[int] = [*parts["channels"], *parts["panel"]]  # type: ignore[list-item]
+    (m,) = parts["tile"]
+    return winograd.WinogradSpec(m, image, result, *numbers, *_operands(template))  # type: ignore[arg-type]
 
 
 def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.AttentionSpec:

@@ -29,6 +29,7 @@ def compile(
     precision: str = "fp32",
     opt_level: int | str = 2,
     enable_graph_fusion: bool = True,
+    winograd: bool = True,
     memory_plan: str = "static",
     passes: Sequence[str] | None = None,
     disable_rules: Sequence[str] = (),
@@ -47,7 +48,9 @@ def compile(
     model: the path of an ONNX file, the bytes of one, or a ModelProto. input_spec: rows (name,
     dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. dims:
     symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). opt_level: 0 to 3 or
-    "O0" to "O3". passes: names of rule groups or rules (None: all that are on). threads: at most
+    "O0" to "O3". winograd: whether 3x3 convolutions may be computed with fewer products, at about
+    twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil results
+    up to three pixels from those that it reaches. passes: names of rule groups or rules (None: all that are on). threads: at most
     so many per run; None is CUVIL_NUM_THREADS, else the cpus that the process may use. cache:
     whether an earlier compile of the same may be used, and this one kept. folder: where external
     data lies, by default beside the file; weights_reader(location, offset, length) hands it out
@@ -59,6 +62,7 @@ def compile(
         target=target, cpu=cpu, features=features, precision=precision, opt_level=opt_level,  # type: ignore[arg-type]
         graph_fusion=enable_graph_fusion, passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable_rules), enable_rules=tuple(enable_rules), name=name,
+        disable_kernels=() if winograd else ("winograd",),
         dims=dict(dims or {}), bounds=dict(bounds or {}),
     )  # fmt: skip
     if memory_plan != "static":

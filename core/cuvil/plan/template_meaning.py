@@ -15,6 +15,7 @@ from cuvil.ir.names import Value
 from cuvil.ops.nest_accesses import Accesses
 from cuvil.ops.nest_interpreter import run_region
 from cuvil.plan.templates.attention import number
+from cuvil.plan.templates.cook_toom import matrices
 
 Array = np.ndarray[Any, Any]
 
@@ -109,6 +110,30 @@ def _depthwise(t: _Template) -> None:
     t.finish(acc, [bt, y, x, channel], c_at)
 
 
+def _winograd(t: _Template) -> None:
+    """C[image, y, x, :] = epilogue(sum over 3x3 taps and channels of A * W), from the transformed
+    taps in B."""
+    (m,), image, result = t.sizes("tile"), t.sizes("image"), t.sizes("result")
+    (channels, n), (panel,) = t.sizes("channels"), t.sizes("panel")
+    back, _, forth = (np.array(x, np.float64) for x in matrices(m))
+    side, a, b = len(forth), t.buffer(0), t.buffer(1)
+    down, across = -(-result[0] // m), -(-result[1] // m)
+    it, ty, tx, i, j, c = _grid([image[0], down, across, side, side, channels])
+    y, x = ty * m + i, tx * m + j
+    a_at = it * image[3] + y * image[4] + x * image[5] + c
+    exists = np.broadcast_to((y < image[1]) & (x < image[2]), a_at.shape)
+    tiles = np.where(exists, a[_inside(a, np.where(exists, a_at, 0))], np.float32(0))
+    data = np.einsum("ai,bj,ntxijc->ntxabc", forth, forth, tiles, optimize=True)
+    taps = b.reshape(-1, side, side, channels, panel).astype(np.float64)
+    sums = np.einsum("ntxabc,pabcq->ntxabpq", data, taps, optimize=True)
+    tile = np.einsum("ia,jb,ntxabpq->ntixjpq", back, back, sums, optimize=True)
+    acc = tile.reshape(image[0], down * m, across * m, -1)[:, : result[0], : result[1], :n]
+    *at, column = _grid([image[0], *result[:2], n])
+    c_at = _offsets(at, result[2:]) + column
+    _apart(t.buffer(2), c_at, (a, a_at[exists]), (b, np.arange(b.size)))
+    t.finish(acc.astype(np.float32), [*at, column], c_at)
+
+
 def _attention(t: _Template) -> None:
     """C[batch, m, :] = epilogue(sum over n of softmax(S)[batch, m, n] * V[batch, n, :])."""
     batch, queries, keys = t.rows("batch", 6), t.sizes("queries"), t.sizes("keys")
@@ -143,6 +168,7 @@ def _attention(t: _Template) -> None:
 
 _MEANING: dict[str, Callable[[_Template], None]] = {
     "contract": _contract,
+    "winograd": _winograd,
     "depthwise": _depthwise,
     "attention": _attention,
 }

@@ -13,7 +13,8 @@ from cuvil.ir.nest_build import INDEX
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.ops.scalars import SCALARS
 
-RESULT_OF = {"contract": 2, "depthwise": 2, "attention": 3}  # a template's buffer that it writes
+# A template's buffer that it writes.
+RESULT_OF = {"contract": 2, "winograd": 2, "depthwise": 2, "attention": 3}
 LOOPS = ("", "parallel", "reduce", "unroll")
 BOOL = ElementType.new("bool")
 IN_EPILOGUE = (nest.DimOp, nest.ConstantOp, nest.IndexOp, nest.LoadOp, nest.ScalarOp)

@@ -20,6 +20,7 @@ from cuvil.codegen.attention.transpose import pack_queries
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope, apply_epilogue
 from cuvil.codegen.contraction.microkernel import micro_kernel
+from cuvil.codegen.contraction.tiles import runs
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     F32,
@@ -211,23 +212,3 @@ class _Panel:
 
     def _element(self, base: ir.Value, offset: Index) -> ir.Value:
         return address(self.b, base, self.at.value(offset), F32)
-
-
-def runs(at: Arith, count: Index, most: int) -> list[tuple[Index, Index, int]]:
-    """(first, tiles, size of each): `count` keys in tiles of at most `most`.
-
-    Even sizes where the count is known, else halves of `most` for what is left.
-    """
-    if isinstance(count, int):
-        tiles = max(1, -(-count // most))
-        each, more = divmod(count, tiles)
-        found = [(0, more, each + 1), (more * (each + 1), tiles - more, each)]
-        return [run for run in found if run[1] and run[2]]
-    first: Index = 0
-    result: list[tuple[Index, Index, int]] = []
-    while most:
-        tiles = at.div(at.sub(count, first), most)
-        result.append((first, tiles, most))
-        first = at.add(first, at.mul(tiles, most))
-        most //= 2
-    return result

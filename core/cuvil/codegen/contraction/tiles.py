@@ -72,3 +72,23 @@ def unravel(at: Arith, index: Index, extents: list[Index]) -> list[Index]:
         indices.insert(0, at.mod(index, extent))
         index = at.div(index, extent)
     return [index, *indices] if extents else []
+
+
+def runs(at: Arith, count: Index, most: int) -> list[tuple[Index, Index, int]]:
+    """(first, tiles, size of each): `count` rows in tiles of at most `most`.
+
+    Even sizes where the count is known, else halves of `most` for what is left.
+    """
+    if isinstance(count, int):
+        tiles = max(1, -(-count // most))
+        each, more = divmod(count, tiles)
+        found = [(0, more, each + 1), (more * (each + 1), tiles - more, each)]
+        return [run for run in found if run[1] and run[2]]
+    first: Index = 0
+    result: list[tuple[Index, Index, int]] = []
+    while most:
+        tiles = at.div(at.sub(count, first), most)
+        result.append((first, tiles, most))
+        first = at.add(first, at.mul(tiles, most))
+        most //= 2
+    return result

@@ -11,7 +11,7 @@ from cuvil.ir.record import tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
-from cuvil.plan.templates import attention, contract, depthwise
+from cuvil.plan.templates import attention, contract, depthwise, winograd
 
 _DENSE = Layouts()
 
@@ -43,7 +43,7 @@ class Template(Protocol):
         ...
 
 
-CORE: tuple[Template, ...] = (depthwise, contract, attention)  # type: ignore[assignment]
+CORE: tuple[Template, ...] = (depthwise, winograd, contract, attention)  # type: ignore[assignment]
 
 
 class Templates:

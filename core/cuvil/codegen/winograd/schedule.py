@@ -1,0 +1,133 @@
+"""How a Winograd convolution is cut: tiles of a task, its panels, register tiles, scratch.
+
+A task transforms some tiles of the image, then for each column of tiles of the products (a panel
+of B, or a part) multiplies all frequencies and transforms the sums back. Tasks that share tiles
+transform them again: that costs a tenth of one panel's products.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.schedule import Schedule, make_schedule
+from cuvil.codegen.contraction.spec import ContractionSpec, KDim, RowDim
+from cuvil.codegen.facts import TargetFacts
+from cuvil.codegen.winograd.spec import WinogradSpec
+
+TASKS_WANTED = 8
+_PAD = 16  # elements behind rows and frequencies, so that they do not share sets of L1
+_LEAST_TILES = 16  # of a task: with fewer, reading B costs more than the products
+_LEAST_PANELS = 2
+
+
+@dataclass(frozen=True)
+class Places:
+    """Scratch in floats: transformed tiles [frequency][tile][channel], sums [frequency][tile]
+    [column], one tile of A or of C; and the pitches of the first two."""
+
+    row: int
+    frequency: int
+    sums: int
+    sum_frequency: int
+    patch: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The task space: `row_blocks` of about `tiles` tiles each, by `panel_blocks` of `panels`."""
+
+    down: Index
+    across: Index
+    total: Index
+    tiles: Index
+    row_blocks: Index
+    panels: int
+    panel_blocks: int
+
+
+def inner(spec: WinogradSpec, tiles: int) -> ContractionSpec:
+    """The product of one frequency, for the register tile and its micro-kernels."""
+    rows = (RowDim(tiles, row_pitch(spec), 0),)
+    return ContractionSpec((), rows, (KDim(spec.channels, 1),), spec.n, spec.panel)
+
+
+def register_tile(spec: WinogradSpec, facts: TargetFacts) -> Schedule:
+    """Vectors and rows of the products' tile."""
+    return make_schedule(inner(spec, 1 << 20), facts)
+
+
+def row_pitch(spec: WinogradSpec) -> int:
+    """Elements from one transformed tile to the next."""
+    return -(-spec.channels // _PAD) * _PAD + _PAD
+
+
+def most_tiles(spec: WinogradSpec, facts: TargetFacts) -> int:
+    """Tiles of a task: transformed, and with one column of sums, they take 3/4 of L2."""
+    bytes_per_tile = 4 * spec.frequencies * (row_pitch(spec) + spec.panel)
+    fit = max(_LEAST_TILES, facts.l2_bytes * 3 // 4 // bytes_per_tile)
+    known = total_tiles(spec, Arith(None, ()))[2] if _static(spec) else fit
+    assert isinstance(known, int)
+    return max(1, min(fit, known))
+
+
+def places(spec: WinogradSpec, facts: TargetFacts) -> Places:
+    """The layout of scratch."""
+    tiles = most_tiles(spec, facts)
+    row = row_pitch(spec)
+    frequency = tiles * row + _PAD
+    sum_frequency = tiles * register_tile(spec, facts).width + _PAD
+    sums = spec.frequencies * frequency
+    patch = sums + spec.frequencies * sum_frequency
+    room = max(spec.frequencies * spec.channels, spec.m**2 * spec.panel)
+    return Places(row, frequency, sums, sum_frequency, patch, patch + room)
+
+
+def scratch_bytes(spec: WinogradSpec, facts: TargetFacts) -> int:
+    """Bytes of scratch that the kernel needs, whatever the run-time extents."""
+    return 4 * places(spec, facts).total
+
+
+def total_tiles(spec: WinogradSpec, at: Arith) -> tuple[Index, Index, Index]:
+    """(down, across, in all): tiles of one image, and of all."""
+    down = at.ceil_div(at.size(spec.result.rows), spec.m)
+    across = at.ceil_div(at.size(spec.result.columns), spec.m)
+    return down, across, at.mul(at.size(spec.image.count), at.mul(down, across))
+
+
+def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
+    """The task space for the extents that `at` sees."""
+    down, across, total = total_tiles(spec, at)
+    panels = -(-spec.n // spec.panel)
+    panel_blocks = max(1, min(panels // _LEAST_PANELS, TASKS_WANTED // 2))
+    each_panels = -(-panels // panel_blocks)
+    panel_blocks = -(-panels // each_panels)
+    wanted = at.ceil_div(total, -(-TASKS_WANTED // panel_blocks))
+    tiles = at.minimum(most_tiles(spec, facts), at.maximum(_LEAST_TILES, wanted))
+    row_blocks = at.ceil_div(total, tiles)
+    even = at.maximum(1, at.ceil_div(total, row_blocks))
+    return Cut(
+        down, across, total, even, at.ceil_div(total, even), each_panels, panel_blocks
+    )  # fmt: skip
+
+
+def task_count(spec: WinogradSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
+    """Tasks of the kernel, for the given dim slots."""
+    cut = make_cut(spec, facts, Arith(None, dims))
+    return int(cut.row_blocks) * cut.panel_blocks
+
+
+def emit_task_count(
+    b: ir.IRBuilder, dims: ir.Value, spec: WinogradSpec, facts: TargetFacts
+) -> ir.Value:
+    """The same as an i64 value, from a pointer to the dim slots."""
+    at = Arith(b, dims)
+    cut = make_cut(spec, facts, at)
+    return at.value(at.mul(cut.row_blocks, cut.panel_blocks))
+
+
+def _static(spec: WinogradSpec) -> bool:
+    sizes = (spec.image.count, spec.result.rows, spec.result.columns)
+    return all(isinstance(size, int) for size in sizes)

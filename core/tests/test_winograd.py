@@ -1,0 +1,129 @@
+"""Winograd's convolutions: the algebra, when they are chosen, and their kernels beside a sum."""
+
+import numpy as np
+import pytest
+from contraction_check import TARGETS, close, guarded
+
+from cuvil.codegen.contraction import Slot
+from cuvil.codegen.contraction.harness import HostKernel, new_module
+from cuvil.codegen.winograd import Image, Result, WinogradSpec, emit_winograd, scratch_bytes
+from cuvil.codegen.winograd import task_count as tasks
+from cuvil.ir.dims import symbol
+from cuvil.plan.templates.cook_toom import matrices
+from cuvil.plan.templates.winograd import TransformedTaps, choose
+
+RNG = np.random.default_rng(8)
+
+
+@pytest.mark.parametrize("m", [2, 4])
+def test_the_matrices_filter_exactly(m):
+    back, taps, forth = (np.array(x) for x in matrices(m))
+    d, g = np.arange(m + 2) ** 2 - 5, np.array([3, -7, 2])
+    found = back @ ((taps @ g) * (forth @ d))
+    assert list(found) == [sum(d[i + k] * g[k] for k in range(3)) for i in range(m)]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "channels", "n", "m"),
+    [
+        ((1, 56, 56), 64, 64, 4),
+        ((1, 14, 14), 256, 256, 4),
+        ((1, 7, 7), 512, 512, 2),  # four tiles of 4x4 would read four times the weights
+        ((1, 2, 2), 512, 512, 0),
+        ((1, 56, 56), 8, 64, 0),
+        ((symbol("B"), 28, symbol("W")), 128, 128, 4),
+        ((1, symbol("H"), symbol("W")), 512, 512, 2),
+    ],
+)
+def test_the_tile_is_chosen_by_cost(pixels, channels, n, m):
+    assert choose(pixels, channels, n) == m
+
+
+def direct(x, w):
+    rows, columns = x.shape[1] - 2, x.shape[2] - 2
+    return sum(
+        x[:, i : i + rows, j : j + columns] @ w[:, :, i, j].T for i in range(3) for j in range(3)
+    )
+
+
+def run(x, w, m, facts, dynamic=False, epilogue=None, more=()):
+    count, rows, columns, channels = x.shape
+    n, out = len(w), (rows - 2, columns - 2)
+    slots = [
+        count, rows, columns, rows * columns * channels, columns * channels, channels,
+        *out, out[0] * out[1] * n, out[1] * n, n,
+    ]  # fmt: skip
+    sizes = [Slot(i) for i in range(len(slots))] if dynamic else slots
+    spec = WinogradSpec(m, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
+    module = new_module(facts)
+    emit_winograd(module, "kernel", spec, facts, *([epilogue] if epilogue else []))
+    kernel = HostKernel(module, "kernel", facts, opt=1)
+    packed = TransformedTaps(n, channels, m).apply(w)
+    result = np.full((count, *out, n), np.nan, "f4")
+    buffers = [guarded(array) for array in (x, packed, result, *more)]
+    call = kernel.bind(buffers, slots, scratch_bytes(spec, facts))
+    for task in reversed(range(tasks(spec, facts, slots))):
+        call(task, task + 1)
+    return buffers[2]
+
+
+CASES = {
+    "whole tiles": ((1, 10, 18, 32), 32),
+    "edges": ((1, 9, 15, 16), 64),
+    "images": ((3, 7, 8, 16), 32),
+    "odd channels": ((1, 8, 9, 21), 37),
+    "few of all": ((1, 3, 4, 3), 5),
+    "two blocks of tiles": ((1, 50, 38, 160), 40),
+    "blocks of panels": ((1, 7, 8, 16), 200),
+    "no images": ((0, 7, 8, 16), 32),
+    "no rows": ((1, 2, 8, 16), 32),
+}
+DYNAMIC = ["edges", "images", "two blocks of tiles", "no images", "no rows"]
+
+
+def check(name, m, facts, dynamic):
+    shape, n = CASES[name]
+    x, w = RNG.standard_normal(shape, np.float32), RNG.standard_normal((n, shape[3], 3, 3))
+    found = run(x, w.astype("f4"), m, facts, dynamic)
+    close(found, direct(x.astype("f8"), w.astype("f4").astype("f8")))
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("name", CASES)
+def test_static_sizes(name, facts):
+    check(name, 4, facts, False)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_run_time_sizes(name, facts):
+    check(name, 4, facts, True)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_the_small_tile(name, dynamic):
+    check(name, 2, TARGETS[0].values[0], dynamic)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+def test_the_epilogue_sees_image_row_column_and_channel(facts):
+    x, w = RNG.standard_normal((2, 7, 9, 16), np.float32), RNG.standard_normal((40, 16, 3, 3))
+    bias, residual = RNG.standard_normal(40, np.float32), RNG.standard_normal((2, 5), np.float32)
+
+    def epilogue(e, acc):
+        b = e.builder
+        acc = b.fadd(acc, e.load(3, "f32", e.col))
+        place = b.add(b.mul(e.rows[0], e.size(5)), e.rows[1])
+        return b.fadd(acc, e.load_broadcast(4, "f32", place))
+
+    found = run(x, w.astype("f4"), 4, facts, epilogue=epilogue, more=(bias, residual))
+    close(found, direct(x, w.astype("f4")) + bias + residual[:, :, None, None])
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+def test_pixels_outside_the_image_are_not_read(facts):
+    """Beyond the edge of an image come zeros, whatever its neighbour in memory holds."""
+    x = np.concatenate([np.ones((1, 5, 5, 16), "f4"), np.full((1, 5, 5, 16), np.inf, "f4")])
+    found = run(x, np.ones((32, 16, 3, 3), "f4"), 4, facts)
+    close(found[0], np.full((3, 3, 32), 144.0))
