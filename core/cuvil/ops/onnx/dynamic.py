@@ -8,10 +8,11 @@ from functools import reduce
 from cuvil.ir.dims import Dim, SymDim, product
 from cuvil.ir.names import Operation
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import fitted
 
 __all__ = [
-    "as_i64", "as_value", "count_of", "elements", "extents", "shape_with_rest", "signed_extents",
-    "slice_bounds", "where_true",
+    "as_i64", "as_value", "capped_step", "count_of", "elements", "extents", "shape_with_rest",
+    "signed_extents", "slice_bounds", "where_true",
 ]  # fmt: skip
 
 
@@ -101,6 +102,14 @@ def _positive(dim: Dim) -> bool:
     return isinstance(dim, SymDim) or dim > 0
 
 
+_FAR_STEP = 1 << 40  # no axis is so long that a greater step says more
+
+
+def capped_step(step: int) -> int:
+    """A step that selects the same elements and overflows no sum."""
+    return min(max(step, -_FAR_STEP), _FAR_STEP)
+
+
 def slice_bounds(cx: Cx, dim: Dim, start: Value, end: Value, step: Value) -> tuple[Value, Value]:
     """(first position, count) of numpy's slice of an axis, for numbers that only a run knows.
 
@@ -108,6 +117,7 @@ def slice_bounds(cx: Cx, dim: Dim, start: Value, end: Value, step: Value) -> tup
     """
     b, extent = cx.b, as_value(cx, dim)
     zero, one = b.scalar(0, "i64"), b.scalar(1, "i64")
+    step = b.min(b.max(step, b.scalar(-_FAR_STEP, "i64")), b.scalar(_FAR_STEP, "i64"))
     down = b.lt(step, zero)
     low = b.select(down, b.scalar(-1, "i64"), zero)
     high = b.select(down, b.sub(extent, one), extent)

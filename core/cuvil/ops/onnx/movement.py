@@ -9,7 +9,15 @@ import numpy as np
 from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max, dim_min
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.dynamic import as_i64, as_value, elements, extents, signed_extents, slice_bounds
+from cuvil.ops.onnx.dynamic import (
+    as_i64,
+    as_value,
+    capped_step,
+    elements,
+    extents,
+    signed_extents,
+    slice_bounds,
+)
 from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -80,7 +88,7 @@ def _sliced_by_data(
         else:
             origin: list[Dim] = [0] * len(dims)
             origin[axis] = cx.bind(begin, "start", most=dims[axis])
-            (stride,) = index_list(cx, step, "a step")
+            stride = capped_step(*index_list(cx, step, "a step"))
             by = [stride if k == axis else 1 for k in range(len(dims))]
             dims[axis] = size
             x = cx.b.slice(x, starts=origin, steps=by, dims=dims)
@@ -105,6 +113,7 @@ def sliced(
     for axis, start, end, step in zip(at, starts, ends, steps, strict=True):
         if step == 0:
             cx.bad("a step is 0")
+        step = capped_step(step)
         begin[axis], out[axis] = bounded(cx, dims[axis], start, end, step)
         stride[axis] = step
     if out == dims and all(s == 1 for s in stride):
