@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from cuvil.errors import Error, UnsupportedError
+from cuvil.errors import Error, RuntimeFailure, ShapeMismatchError, UnsupportedError
 from cuvil.frontends.onnx import DataDependentError, import_model
 from cuvil.frontends.onnx.structures import Structure, regrouped
 from cuvil.ir.dims import Dim, evaluate, symbol, symbols
@@ -63,12 +63,24 @@ class SymbolicRep(CuvilRep):
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
         """The outputs of the model as the first call's sizes let it be compiled."""
         given = self._feeds(inputs)
-        if self._ready is None:
-            self._ready = self._search(given)
-        if len(self._kept) == len(self._places):
-            raise UnsupportedError(f"no dim can be free: {next(iter(self._kept.values()))}")
-        results = self._ready(self._arrays(given))
-        return tuple(regrouped(name, results) for name in self.output_names)
+        while True:
+            if self._ready is None:
+                self._ready = self._search(given)
+            if len(self._kept) == len(self._places):
+                raise UnsupportedError(f"no dim can be free: {next(iter(self._kept.values()))}")
+            try:
+                results = self._ready(self._arrays(given))
+                return tuple(regrouped(name, results) for name in self.output_names)
+            except (ShapeMismatchError, RuntimeFailure) as error:
+                self._stretched_by_data(error)
+
+    def _stretched_by_data(self, error: Error) -> None:
+        """Fixes a dim of extent 1, which a shape that the run computes may stretch."""
+        ones = [k for k, n in enumerate(self._extents) if n == 1 and k not in self._kept]
+        if not ones:
+            raise error
+        self._kept[ones[-1]] = f"may be stretched from 1: {error}"
+        self._ready = None
 
     def _search(self, given: Mapping[str, Any]) -> Compiled:
         """The model compiled with as many free dims as can be."""

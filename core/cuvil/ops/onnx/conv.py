@@ -9,19 +9,21 @@ import numpy as np
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import index_list, static
+from cuvil.ops.onnx.helpers import fitted, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.window import AUTO_PADS, window
 
 Ints = tuple[int, ...]
 
 
-def kernel_of(cx: Cx, w: Value, kernel_shape: Ints) -> list[int]:
-    """The spatial extents of the weights, which an attribute may repeat."""
-    kernel = static(cx, cx.dims(w)[2:], "the shape of the weights")
-    if kernel_shape and list(kernel_shape) != kernel:
-        cx.bad(f"kernel_shape {list(kernel_shape)}, but weights are {kernel}")
-    return kernel
+def with_kernel(cx: Cx, w: Value, kernel_shape: Ints) -> tuple[Value, list[int]]:
+    """The weights and their spatial extents, which an attribute may repeat."""
+    have = cx.dims(w)
+    if len(kernel_shape) == len(have) - 2:
+        w = fitted(cx, w, (*have[:2], *kernel_shape))
+    elif kernel_shape:
+        cx.bad(f"kernel_shape {list(kernel_shape)}, but weights are {list(have[2:])}")
+    return w, static(cx, cx.dims(w)[2:], "the shape of the weights")
 
 
 @onnx_op("Conv")
@@ -39,10 +41,11 @@ def conv(
     strides: Ints = (),
 ) -> Value:
     """Cross-correlation of x [N, C, ...] with w [O, C / group, ...]."""
+    w, kernel = with_kernel(cx, w, kernel_shape)
     shape = window(
         cx,
         cx.dims(x)[2:],
-        kernel_of(cx, w, kernel_shape),
+        kernel,
         strides=strides,
         dilations=dilations,
         pads=pads,
@@ -75,7 +78,8 @@ def conv_transpose(
     strides: Ints = (),
 ) -> Value:
     """The transpose of Conv: every element of x adds its scaled kernel to the output."""
-    space, kernel = cx.dims(x)[2:], kernel_of(cx, w, kernel_shape)
+    w, kernel = with_kernel(cx, w, kernel_shape)
+    space = cx.dims(x)[2:]
     n = len(space)
     if auto_pad not in AUTO_PADS:
         cx.bad(f"auto_pad={auto_pad!r} is not one of {', '.join(AUTO_PADS)}")
@@ -127,6 +131,7 @@ def col2im(
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, block, strict=True)]
     room = [i + pads[k] + pads[n + k] - reach[k] for k, i in enumerate(image)]
     grid = [r // s + 1 for r, s in zip(room, strides, strict=True)]
+    x = fitted(cx, x, (*cx.dims(x)[:2], math.prod(grid)))
     batch, rows, _ = cx.dims(x)
     channels = static(cx, [rows], "the rows")[0] // size
     if size > 4096 or channels > 4096:

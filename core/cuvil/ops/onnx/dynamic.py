@@ -25,8 +25,13 @@ def as_value(cx: Cx, dim: Dim) -> Value:
     return cx.b.dims(dims=(dim,), shape=(), dtype="i64")
 
 
-def elements(cx: Cx, vector: Value, what: str) -> list[Value]:
-    """The elements of an integer vector (or the scalar itself) as i64 scalars."""
+def elements(cx: Cx, vector: Value, what: str, count: int | None = None) -> list[Value]:
+    """The elements of an integer vector (or the scalar itself) as i64 scalars.
+
+    count: how many there have to be, where the operator says that.
+    """
+    if count is not None and cx.type(vector).rank == 1:
+        vector = fitted(cx, vector, (count,))
     kind = cx.type(vector)
     if not kind.dtype.is_integer:
         cx.bad(f"{what} is {kind.dtype.name}, not an integer tensor")
@@ -42,26 +47,28 @@ def elements(cx: Cx, vector: Value, what: str) -> list[Value]:
     ]
 
 
-def extents(cx: Cx, value: Value, what: str, most: Sequence[Dim | None] = ()) -> list[Dim]:
+def extents(
+    cx: Cx, value: Value, what: str, most: Sequence[Dim | None] = (), count: int | None = None
+) -> list[Dim]:
     """The elements of an integer tensor as extents: known, or bound when a run finds them.
 
-    most: upper bounds of the latter, where there are any.
+    most: upper bounds of the latter, where there are any. count: as for `elements`.
     """
     if cx.known(value) is not None:
         return cx.known_ints(value, what)
-    found = elements(cx, value, what)
+    found = elements(cx, value, what, count)
     limits = [*most, *[None] * (len(found) - len(most))]
     name = _symbol_name(what)
     return [cx.bind(v, name, most=limit) for v, limit in zip(found, limits, strict=True)]
 
 
-def signed_extents(cx: Cx, value: Value, what: str) -> list[Dim]:
+def signed_extents(cx: Cx, value: Value, what: str, count: int | None = None) -> list[Dim]:
     """As `extents`, for numbers that may be negative: the difference of two symbols."""
     if cx.known(value) is not None:
         return cx.known_ints(value, what)
     zero = cx.b.scalar(0, "i64")
     result: list[Dim] = []
-    for v in elements(cx, value, what):
+    for v in elements(cx, value, what, count):
         above = cx.bind(cx.b.max(v, zero), what)
         result.append(above - cx.bind(cx.b.max(cx.b.neg(v), zero), f"{what}_below"))
     return result

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
 
-__all__ = ["axes_in", "axis_in", "index_list", "narrow", "static", "unsqueezed", "wide"]
+__all__ = [
+    "axes_in", "axis_in", "fitted", "index_list", "narrow", "static", "unsqueezed", "wide",
+]  # fmt: skip
 
 
 def axis_in(cx: Cx, axis: int, rank: int, what: str = "axis") -> int:
@@ -31,6 +33,19 @@ def static(cx: Cx, values: Sequence[Dim], what: str) -> list[int]:
         if not isinstance(value, int):
             cx.fail(f"{what} contains the symbolic dimension {value}; give it a fixed extent")
     return [v for v in values if isinstance(v, int)]
+
+
+def fitted(cx: Cx, x: Value, dims: Sequence[Dim]) -> Value:
+    """`x`, whose extents have to be these: where the compiler cannot tell, a run checks it."""
+    have = cx.dims(x)
+    if have == tuple(dims):
+        return x
+    for a, b in zip(have, dims, strict=True):
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            cx.bad(f"an operand has the extents {list(have)}, not {list(dims)}")
+        cx.equal(a, b)
+        cx.require(a, b)
+    return cx.b.reshape(x, dims=dims)
 
 
 def index_list(cx: Cx, value: Value, what: str) -> list[int]:

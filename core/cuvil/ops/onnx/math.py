@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import narrow, unsqueezed
+from cuvil.ops.onnx.helpers import fitted, narrow, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op, onnx_rows
 
 
@@ -52,8 +52,10 @@ def binary_legacy(primitive: str) -> Callable[..., Value]:
         rank, own = cx.type(a).rank, cx.type(b).rank
         if broadcast and axis is not None:
             b = unsqueezed(cx, b, range(own, rank - axis % rank))
-        elif not broadcast and cx.dims(a) != cx.dims(b):
-            cx.bad("operands of different shapes without broadcast=1")
+        elif not broadcast:
+            if rank != own:
+                cx.bad("operands of different shapes without broadcast=1")
+            b = fitted(cx, b, cx.dims(a))
         return cx.b.emit(primitive, [a, b])
 
     return compose

@@ -71,10 +71,12 @@ def _sliced_by_data(
     cx: Cx, x: Value, starts: Value, ends: Value, axes: Value, steps: Value
 ) -> Value:
     """Bounds that the run finds; where steps are, too, elements are gathered."""
-    first, last = elements(cx, starts, "starts"), elements(cx, ends, "ends")
+    lengths = [cx.dims(v)[0] for v in (starts, ends, axes, steps) if v is not None]
+    count = next((n for n in lengths if isinstance(n, int)), None)
+    first, last = (elements(cx, v, w, count) for v, w in ((starts, "starts"), (ends, "ends")))
     chosen = list(range(len(first))) if axes is None else index_list(cx, axes, "axes")
     one = cx.b.scalar(1, "i64")
-    strides = [one] * len(first) if steps is None else elements(cx, steps, "steps")
+    strides = [one] * len(first) if steps is None else elements(cx, steps, "steps", count)
     if not len(first) == len(last) == len(chosen) == len(strides):
         cx.bad("starts, ends, axes and steps differ in length")
     at = axes_in(cx, chosen, cx.type(x).rank)
@@ -181,8 +183,8 @@ def split(
     if sizes is None:
         return _split(cx, x, axis, None)
     extent = cx.dims(x)[axis_in(cx, axis, cx.type(x).rank)]
-    most = [extent] * len(cx.outputs)
-    return _split(cx, x, axis, extents(cx, sizes, "split", most=most))
+    count = len(cx.outputs)
+    return _split(cx, x, axis, extents(cx, sizes, "split", [extent] * count, count))
 
 
 def _split(cx: Cx, x: Value, axis: int, sizes: Sequence[Dim] | None) -> tuple[Value, ...]:
@@ -240,7 +242,7 @@ def _expanded_by_data(cx: Cx, x: Value, shape: Sequence[Value]) -> Value:
 @onnx_op("Tile", since=6)
 def tile(cx: Cx, x: Value, repeats: Value) -> Value:
     """The tensor repeated along every axis."""
-    dims, times = cx.dims(x), extents(cx, repeats, "repeats")
+    dims, times = cx.dims(x), extents(cx, repeats, "repeats", count=cx.type(x).rank)
     if len(times) != len(dims):
         cx.bad(f"{len(times)} repeats for rank {len(dims)}")
     split_, spread, out = [], [], []
@@ -291,10 +293,10 @@ def pad(
     """Pads below and above the axes; negative ones crop."""
     rank = cx.type(x).rank
     fill = cx.b.scalar(0, x) if value is None else cx.b.reshape(value, dims=())
-    given = signed_extents(cx, pads, "pads")
     if axes is None:
-        return padded(cx, x, given, fill, mode)
+        return padded(cx, x, signed_extents(cx, pads, "pads", 2 * rank), fill, mode)
     at = axes_in(cx, index_list(cx, axes, "axes"), rank)
+    given = signed_extents(cx, pads, "pads", 2 * len(at))
     if len(given) != 2 * len(at):
         cx.bad(f"{len(given)} pads for {len(at)} axes")
     full: list[Dim] = [0] * (2 * rank)
@@ -343,10 +345,9 @@ def center_crop_pad(cx: Cx, x: Value, shape: Value, *, axes: Ints | None = None)
     dims, rank = cx.dims(x), cx.type(x).rank
     at = axes_in(cx, range(rank) if axes is None else axes, rank)
     wanted = static(cx, cx.known_ints(shape, "the shape"), "the shape")
-    have = static(cx, [dims[k] for k in at], "a cropped extent")
     pads: list[Dim] = [0] * (2 * rank)
-    for axis, size, target in zip(at, have, wanted, strict=True):
-        change = target - size
-        low = change // 2 if change > 0 else -(-change // 2)
+    for axis, target in zip(at, wanted, strict=True):
+        change = target - dims[axis]
+        low = dim_max(change, 0) // 2 - dim_max(-change, 0) // 2
         pads[axis], pads[rank + axis] = low, change - low
     return padded(cx, x, pads, cx.b.scalar(0, x), "constant")

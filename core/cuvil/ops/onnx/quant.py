@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.conv import Ints, conv
-from cuvil.ops.onnx.helpers import axis_in, unsqueezed
+from cuvil.ops.onnx.helpers import axis_in, fitted, unsqueezed
 from cuvil.ops.onnx.matmul import matmul_of
 from cuvil.ops.onnx.norm import per_channel
 from cuvil.ops.onnx.registry import onnx_op
@@ -17,8 +17,7 @@ def spread(cx: Cx, vector: Value, x: Value, axis: int, block: int) -> Value:
         return cx.b.reshape(vector, dims=()) if kind.rank else vector
     at = axis_in(cx, axis, rank)
     if kind.rank == 1 and not block:
-        if cx.dims(x)[at] != kind.dims[0]:
-            cx.bad(f"{kind.dims[0]} scales for axis {at} of {cx.dims(x)[at]}")
+        vector = fitted(cx, vector, (cx.dims(x)[at],))
         return unsqueezed(cx, vector, [k for k in range(rank) if k != at])
     if kind.rank != rank or not block:
         cx.bad(f"scales of rank {kind.rank} without a block_size")

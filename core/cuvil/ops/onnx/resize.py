@@ -112,7 +112,10 @@ def resize(
     at = axes_in(cx, range(rank) if axes is None else axes, rank)
     if sizes is not None and cx.dims(sizes) != (0,):
         literal = antialias or keep_aspect_ratio_policy != "stretch"  # the ratios shape the filter
-        wanted = cx.known_ints(sizes, "sizes") if literal else extents(cx, sizes, "sizes")
+        if literal:
+            wanted = cx.known_ints(sizes, "sizes")
+        else:
+            wanted = extents(cx, sizes, "sizes", count=len(at))
         factors, wanted = _by_sizes(cx, [dims[k] for k in at], wanted, keep_aspect_ratio_policy)
     elif scales is not None:
         factors = known_floats(cx, scales, "scales")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, SymDim
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import axis_in, index_list, static
 from cuvil.ops.onnx.movement import padded, sliced
@@ -39,11 +39,14 @@ def half_spectrum(n: int, kept: int) -> np.ndarray:
 
 def transform(cx: Cx, x: Value, axis: int, table: np.ndarray) -> Value:
     """x [..., n at axis, ..., parts] times a table [n, parts, kept, out]."""
+    return _product(cx, x, axis, cx.b.const(table, cx.type(x).dtype.name))
+
+
+def _product(cx: Cx, x: Value, axis: int, weights: Value) -> Value:
     rank = cx.type(x).rank
     letters = "abcdefghijkl"[: rank - 2]
     source = letters[:axis] + "n" + letters[axis:] + "p"
     result = letters[:axis] + "m" + letters[axis:] + "q"
-    weights = cx.b.const(table, cx.type(x).dtype.name)
     return cx.b.contract(x, weights, spec=f"{source},npmq->{result}")
 
 
@@ -54,6 +57,9 @@ def _dft(cx: Cx, x: Value, length: Value, axis: int, inverse: int, onesided: int
     at = axis_in(cx, axis, rank)
     if at == rank - 1:
         cx.bad("the last axis holds the parts of a number")
+    if isinstance(dims[at], SymDim) and not (inverse and onesided):
+        n = dims[at] if length is None else index_list(cx, length, "dft_length")[0]
+        return _dft_of_any(cx, _resized(cx, x, at, dims[at], n), at, n, inverse, onesided)
     have = static(cx, [dims[at]], "the transformed axis")[0]
     n = have if length is None else index_list(cx, length, "dft_length")[0]
     half = n // 2 + 1
@@ -71,9 +77,27 @@ def _dft(cx: Cx, x: Value, length: Value, axis: int, inverse: int, onesided: int
     return transform(cx, x, at, matrix(n, kept, parts, bool(inverse), False))
 
 
-def _resized(cx: Cx, x: Value, axis: int, have: int, wanted: int) -> Value:
+def _dft_of_any(cx: Cx, x: Value, axis: int, n: Dim, inverse: int, onesided: int) -> Value:
+    """A transform of n points whose matrix a run makes, since only it knows n."""
+    cx.assume(n, 1, MOST_POINTS)
+    b, kept, name = cx.b, n // 2 + 1 if onesided else n, cx.type(x).dtype.name
+    turns = b.mul(b.iota(dims=(n, 1), axis=0), b.iota(dims=(1, kept), axis=1))
+    points = b.dims(dims=(n,), shape=(), dtype="i64")
+    size = b.cast(points, to="f64")
+    turn = b.div(b.cast(b.mod(turns, points), to="f64"), size)
+    angle = b.mul(turn, b.scalar(2 * np.pi, turn))
+    cos, sin = b.cos(angle), b.sin(angle)
+    if inverse:
+        cos, sin = b.div(cos, size), b.neg(b.div(sin, size))
+    rows = [[cos, b.neg(sin)], [sin, cos]][: cx.dims(x)[-1]]
+    parts = [b.concat(*(b.reshape(v, dims=(n, 1, kept, 1)) for v in row), axis=3) for row in rows]
+    table = b.concat(*parts, axis=1) if len(parts) == 2 else parts[0]
+    return _product(cx, x, axis, b.cast(table, to=name))
+
+
+def _resized(cx: Cx, x: Value, axis: int, have: Dim, wanted: Dim) -> Value:
     """The axis cut, or filled up with zeros."""
-    if wanted < have:
+    if isinstance(have, int) and isinstance(wanted, int) and wanted < have:
         return sliced(cx, x, [0], [wanted], [axis], [1])
     rank = cx.type(x).rank
     pads: list[Dim] = [0] * (2 * rank)

@@ -21,7 +21,7 @@ def top_k(
 ) -> tuple[Value, ...]:
     """(values, positions), always in order; the first of equals comes first."""
     extent = cx.dims(x)[axis_in(cx, axis, cx.type(x).rank)]
-    return _top(cx, x, extents(cx, k, "k", most=[extent])[0], axis, bool(largest))
+    return _top(cx, x, extents(cx, k, "k", [extent], 1)[0], axis, bool(largest))
 
 
 def _top(cx: Cx, x: Value, k: Dim, axis: int, largest: bool) -> tuple[Value, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.conv import Ints, kernel_of
+from cuvil.ops.onnx.conv import Ints, with_kernel
 from cuvil.ops.onnx.norm import per_channel
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.window import Window, window
@@ -88,7 +88,8 @@ def deform_conv(
     strides: Ints = (),
 ) -> Value:
     """Conv on images whose every tap is moved by an offset of its own and read between pixels."""
-    kernel, rank = kernel_of(cx, w, kernel_shape), cx.type(x).rank
+    w, kernel = with_kernel(cx, w, kernel_shape)
+    rank = cx.type(x).rank
     if rank != 4:
         cx.fail(f"{rank - 2} spatial axes are not supported, two are")
     shape = window(cx, cx.dims(x)[2:], kernel, strides=strides, dilations=dilations, pads=pads)
