@@ -18,7 +18,8 @@ class Options:
 
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
-    kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least, greatest). name: prefix of every exported symbol; "" takes the model's.
+    kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least,
+    greatest). name: prefix of every exported symbol; "" takes the model's.
     """
 
     target: str = "cpu"

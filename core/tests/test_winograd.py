@@ -15,50 +15,58 @@ from cuvil.plan.templates.winograd import TransformedTaps, choose
 RNG = np.random.default_rng(8)
 
 
-@pytest.mark.parametrize("m", [2, 4])
-def test_the_matrices_filter_exactly(m):
-    back, taps, forth = (np.array(x) for x in matrices(m))
-    d, g = np.arange(m + 2) ** 2 - 5, np.array([3, -7, 2])
+@pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 3), (4, 3), (2, 5), (3, 4), (3, 2), (5, 2)])
+def test_the_matrices_filter_exactly(m, r):
+    back, taps, forth = (np.array(x) for x in matrices(m, r))
+    d, g = np.arange(m + r - 1) ** 2 - 5, np.array([3, -7, 2, 11, 5])[:r]
     found = back @ ((taps @ g) * (forth @ d))
-    assert list(found) == [sum(d[i + k] * g[k] for k in range(3)) for i in range(m)]
+    assert list(found) == [sum(d[i + k] * g[k] for k in range(r)) for i in range(m)]
 
 
 @pytest.mark.parametrize(
-    ("pixels", "channels", "n", "m"),
+    ("pixels", "taps", "channels", "n", "m"),
     [
-        ((1, 56, 56), 64, 64, 4),
-        ((1, 14, 14), 256, 256, 4),
-        ((1, 7, 7), 512, 512, 2),  # four tiles of 4x4 would read four times the weights
-        ((1, 2, 2), 512, 512, 0),
-        ((1, 56, 56), 8, 64, 0),
-        ((symbol("B"), 28, symbol("W")), 128, 128, 4),
-        ((1, symbol("H"), symbol("W")), 512, 512, 2),
+        ((1, 56, 56), (3, 3), 64, 64, (4, 4)),
+        ((1, 14, 14), (3, 3), 256, 256, (4, 4)),
+        ((1, 7, 7), (3, 3), 512, 512, (2, 2)),  # 4x4 would read four times the weights
+        ((1, 1, 1000), (1, 5), 64, 64, (1, 2)),
+        ((1, 40, 40), (5, 5), 64, 64, (2, 2)),
+        ((1, 40, 40), (7, 7), 64, 64, None),
+        ((1, 40, 40), (1, 1), 64, 64, None),
+        ((1, 2, 2), (3, 3), 512, 512, None),
+        ((1, 56, 56), (3, 3), 8, 64, None),
+        ((symbol("B"), 28, symbol("W")), (3, 3), 128, 128, (4, 4)),
+        ((1, symbol("H"), symbol("W")), (3, 3), 512, 512, (2, 2)),
     ],
 )
-def test_the_tile_is_chosen_by_cost(pixels, channels, n, m):
-    assert choose(pixels, channels, n) == m
+def test_the_tile_is_chosen_by_cost(pixels, taps, channels, n, m):
+    assert choose(pixels, taps, channels, n) == m
 
 
 def direct(x, w):
-    rows, columns = x.shape[1] - 2, x.shape[2] - 2
+    high, wide = w.shape[2:]
+    rows, columns = x.shape[1] - high + 1, x.shape[2] - wide + 1
     return sum(
-        x[:, i : i + rows, j : j + columns] @ w[:, :, i, j].T for i in range(3) for j in range(3)
+        x[:, i : i + rows, j : j + columns] @ w[:, :, i, j].T
+        for i in range(high)
+        for j in range(wide)
     )
 
 
 def run(x, w, m, facts, dynamic=False, epilogue=None, more=()):
     count, rows, columns, channels = x.shape
-    n, out = len(w), (rows - 2, columns - 2)
+    n, taps = len(w), w.shape[2:]
+    out = (rows - taps[0] + 1, columns - taps[1] + 1)
     slots = [
         count, rows, columns, rows * columns * channels, columns * channels, channels,
         *out, out[0] * out[1] * n, out[1] * n, n,
     ]  # fmt: skip
     sizes = [Slot(i) for i in range(len(slots))] if dynamic else slots
-    spec = WinogradSpec(m, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
+    spec = WinogradSpec(m, taps, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
     module = new_module(facts)
     emit_winograd(module, "kernel", spec, facts, *([epilogue] if epilogue else []))
     kernel = HostKernel(module, "kernel", facts, opt=1)
-    packed = TransformedTaps(n, channels, m).apply(w)
+    packed = TransformedTaps(n, channels, m, taps).apply(w)
     result = np.full((count, *out, n), np.nan, "f4")
     buffers = [guarded(array) for array in (x, packed, result, *more)]
     call = kernel.bind(buffers, slots, scratch_bytes(spec, facts))
@@ -67,23 +75,37 @@ def run(x, w, m, facts, dynamic=False, epilogue=None, more=()):
     return buffers[2]
 
 
+TAPS = (3, 3)
 CASES = {
-    "whole tiles": ((1, 10, 18, 32), 32),
-    "edges": ((1, 9, 15, 16), 64),
-    "images": ((3, 7, 8, 16), 32),
-    "odd channels": ((1, 8, 9, 21), 37),
-    "few of all": ((1, 3, 4, 3), 5),
-    "two blocks of tiles": ((1, 50, 38, 160), 40),
-    "blocks of panels": ((1, 7, 8, 16), 200),
-    "no images": ((0, 7, 8, 16), 32),
-    "no rows": ((1, 2, 8, 16), 32),
+    "whole tiles": ((1, 10, 18, 32), 32, TAPS, (4, 4)),
+    "edges": ((1, 9, 15, 16), 64, TAPS, (4, 4)),
+    "images": ((3, 7, 8, 16), 32, TAPS, (4, 4)),
+    "odd channels": ((1, 8, 9, 21), 37, TAPS, (4, 4)),
+    "few of all": ((1, 3, 4, 3), 5, TAPS, (4, 4)),
+    "two blocks of tiles": ((1, 50, 38, 160), 40, TAPS, (4, 4)),
+    "blocks of panels": ((1, 7, 8, 16), 200, TAPS, (4, 4)),
+    "no images": ((0, 7, 8, 16), 32, TAPS, (4, 4)),
+    "no rows": ((1, 2, 8, 16), 32, TAPS, (4, 4)),
+    "one axis": ((2, 1, 23, 32), 40, (1, 5), (1, 2)),
+    "the other axis": ((1, 11, 3, 16), 32, (3, 1), (4, 1)),
+    "5x5": ((1, 8, 11, 16), 32, (5, 5), (2, 2)),
+    "small tiles": ((1, 9, 8, 16), 32, TAPS, (2, 2)),
+    "two sizes": ((1, 9, 8, 16), 32, TAPS, (2, 4)),
 }
-DYNAMIC = ["edges", "images", "two blocks of tiles", "no images", "no rows"]
+DYNAMIC = [
+    "edges",
+    "one axis",
+    "small tiles",
+    "images",
+    "two blocks of tiles",
+    "no images",
+    "no rows",
+]
 
 
-def check(name, m, facts, dynamic):
-    shape, n = CASES[name]
-    x, w = RNG.standard_normal(shape, np.float32), RNG.standard_normal((n, shape[3], 3, 3))
+def check(name, facts, dynamic):
+    shape, n, taps, m = CASES[name]
+    x, w = RNG.standard_normal(shape, np.float32), RNG.standard_normal((n, shape[3], *taps))
     found = run(x, w.astype("f4"), m, facts, dynamic)
     close(found, direct(x.astype("f8"), w.astype("f4").astype("f8")))
 
@@ -91,19 +113,13 @@ def check(name, m, facts, dynamic):
 @pytest.mark.parametrize("facts", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_static_sizes(name, facts):
-    check(name, 4, facts, False)
+    check(name, facts, False)
 
 
 @pytest.mark.parametrize("facts", TARGETS)
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_run_time_sizes(name, facts):
-    check(name, 4, facts, True)
-
-
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("name", CASES)
-def test_the_small_tile(name, dynamic):
-    check(name, 2, TARGETS[0].values[0], dynamic)
+    check(name, facts, True)
 
 
 @pytest.mark.parametrize("facts", TARGETS)
@@ -117,7 +133,7 @@ def test_the_epilogue_sees_image_row_column_and_channel(facts):
         place = b.add(b.mul(e.rows[0], e.size(5)), e.rows[1])
         return b.fadd(acc, e.load_broadcast(4, "f32", place))
 
-    found = run(x, w.astype("f4"), 4, facts, epilogue=epilogue, more=(bias, residual))
+    found = run(x, w.astype("f4"), (4, 4), facts, epilogue=epilogue, more=(bias, residual))
     close(found, direct(x, w.astype("f4")) + bias + residual[:, :, None, None])
 
 
@@ -125,5 +141,5 @@ def test_the_epilogue_sees_image_row_column_and_channel(facts):
 def test_pixels_outside_the_image_are_not_read(facts):
     """Beyond the edge of an image come zeros, whatever its neighbour in memory holds."""
     x = np.concatenate([np.ones((1, 5, 5, 16), "f4"), np.full((1, 5, 5, 16), np.inf, "f4")])
-    found = run(x, np.ones((32, 16, 3, 3), "f4"), 4, facts)
+    found = run(x, np.ones((32, 16, 3, 3), "f4"), (4, 4), facts)
     close(found[0], np.full((3, 3, 32), 144.0))

@@ -178,8 +178,10 @@ def winograd_spec(template: nest.TemplateOp, slots: SlotTable) -> winograd.Winog
     parts = {key: _sizes(template, slots, key) for key in template.spec.data}
     image, result = winograd.Image(*parts["image"]), winograd.Result(*parts["result"])
     numbers: list[int] = [*parts["channels"], *parts["panel"]]  # type: ignore[list-item]
-    (m,) = parts["tile"]
-    return winograd.WinogradSpec(m, image, result, *numbers, *_operands(template))  # type: ignore[arg-type]
+    return winograd.WinogradSpec(
+        tuple(parts["tile"]), tuple(parts["taps"]), image, result,  # type: ignore[arg-type]
+        *numbers, *_operands(template),
+    )  # fmt: skip
 
 
 def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.AttentionSpec:

@@ -111,23 +111,26 @@ def _depthwise(t: _Template) -> None:
 
 
 def _winograd(t: _Template) -> None:
-    """C[image, y, x, :] = epilogue(sum over 3x3 taps and channels of A * W), from the transformed
-    taps in B."""
-    (m,), image, result = t.sizes("tile"), t.sizes("image"), t.sizes("result")
+    """C[image, y, x, :] = epilogue(sum over taps and channels of A * W), from the transformed taps
+    in B."""
+    m, image, result = t.sizes("tile"), t.sizes("image"), t.sizes("result")
     (channels, n), (panel,) = t.sizes("channels"), t.sizes("panel")
-    back, _, forth = (np.array(x, np.float64) for x in matrices(m))
-    side, a, b = len(forth), t.buffer(0), t.buffer(1)
-    down, across = -(-result[0] // m), -(-result[1] // m)
-    it, ty, tx, i, j, c = _grid([image[0], down, across, side, side, channels])
-    y, x = ty * m + i, tx * m + j
+    sides = [matrices(k, taps) for k, taps in zip(m, t.sizes("taps"), strict=True)]
+    (back, back_x), (forth, forth_x) = (
+        [np.array(side[which], np.float64) for side in sides] for which in (0, 2)
+    )
+    a, b = t.buffer(0), t.buffer(1)
+    down, across = -(-result[0] // m[0]), -(-result[1] // m[1])
+    it, ty, tx, i, j, c = _grid([image[0], down, across, len(forth), len(forth_x), channels])
+    y, x = ty * m[0] + i, tx * m[1] + j
     a_at = it * image[3] + y * image[4] + x * image[5] + c
     exists = np.broadcast_to((y < image[1]) & (x < image[2]), a_at.shape)
     tiles = np.where(exists, a[_inside(a, np.where(exists, a_at, 0))], np.float32(0))
-    data = np.einsum("ai,bj,ntxijc->ntxabc", forth, forth, tiles, optimize=True)
-    taps = b.reshape(-1, side, side, channels, panel).astype(np.float64)
+    data = np.einsum("ai,bj,ntxijc->ntxabc", forth, forth_x, tiles, optimize=True)
+    taps = b.reshape(-1, len(forth), len(forth_x), channels, panel).astype(np.float64)
     sums = np.einsum("ntxabc,pabcq->ntxabpq", data, taps, optimize=True)
-    tile = np.einsum("ia,jb,ntxabpq->ntixjpq", back, back, sums, optimize=True)
-    acc = tile.reshape(image[0], down * m, across * m, -1)[:, : result[0], : result[1], :n]
+    tile = np.einsum("ia,jb,ntxabpq->ntixjpq", back, back_x, sums, optimize=True)
+    acc = tile.reshape(image[0], down * m[0], across * m[1], -1)[:, : result[0], : result[1], :n]
     *at, column = _grid([image[0], *result[:2], n])
     c_at = _offsets(at, result[2:]) + column
     _apart(t.buffer(2), c_at, (a, a_at[exists]), (b, np.arange(b.size)))

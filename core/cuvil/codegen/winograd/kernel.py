@@ -114,21 +114,21 @@ class _Kernel:
         offset = at.dot([number, y, x], [at.size(image.image), self.row, self.pixel])
         source = self._floats(self.image, offset)
         rows, columns = (at.sub(at.size(s), p) for s, p in ((image.rows, y), (image.columns, x)))
-        run = image_pass(self.module, self.facts, spec.m, spec.channels, self.places.frequency)
+        run = image_pass(self.module, self.facts, spec, self.places.frequency)
         target = self._floats(self.scratch, at.mul(nth, self.places.row))
-        side = spec.side
+        high, wide = spec.sides
         inside = b.and_(
-            b.icmp_signed(">=", at.value(rows), i64(side)),
-            b.icmp_signed(">=", at.value(columns), i64(side)),
+            b.icmp_signed(">=", at.value(rows), i64(high)),
+            b.icmp_signed(">=", at.value(columns), i64(wide)),
         )
         with b.if_else(inside) as (then, otherwise):
             with then:
                 b.call(run, [source, self.row, self.pixel, target])
             with otherwise:
-                copy = copy_pass(self.module, self.facts, side, spec.channels)
+                copy = copy_pass(self.module, self.facts, spec)
                 sizes = [at.value(rows), at.value(columns)]
                 b.call(copy, [source, self.row, self.pixel, *sizes, self.patch])
-                steps = [i64(side * spec.channels), i64(spec.channels)]
+                steps = [i64(wide * spec.channels), i64(spec.channels)]
                 b.call(run, [self.patch, *steps, target])
 
     def _column(
@@ -146,7 +146,7 @@ class _Kernel:
             self._products(a, b, self._frequency(frequency), count, vectors)
         lanes = self.schedule.lanes
         back = result_pass(
-            self.module, self.facts, spec.m, (vectors, lanes), self.places.sum_frequency
+            self.module, self.facts, spec, (vectors, lanes), self.places.sum_frequency
         )
         with for_range(self.b, i64(0), at.value(count)) as nth:
             sums = self._floats(self.sums, at.mul(nth, vectors * lanes))
@@ -193,8 +193,8 @@ class _Kernel:
             tail is not None,
         )  # fmt: skip
         number, y, x = self._pixel(tile)
-        height = at.minimum(spec.m, at.sub(at.size(result.rows), y))
-        across = at.minimum(spec.m, at.sub(at.size(result.columns), x))
+        height = at.minimum(spec.m[0], at.sub(at.size(result.rows), y))
+        across = at.minimum(spec.m[1], at.sub(at.size(result.columns), x))
         self.b.call(back, [sums, at.value(across), self.patch])
         first = at.mul(column, self.schedule.width)
         scalars = [height, across, first, tail or 0, number, y, x]
@@ -203,7 +203,8 @@ class _Kernel:
     def _pixel(self, tile: Index) -> list[Index]:
         """The image of a tile, and its first pixel of the result."""
         number, down, across = unravel(self.at, tile, [0, self.cut.down, self.cut.across])
-        return [number, self.at.mul(down, self.spec.m), self.at.mul(across, self.spec.m)]
+        m = self.spec.m
+        return [number, self.at.mul(down, m[0]), self.at.mul(across, m[1])]
 
     def _frequency(self, frequency: ir.Value) -> ir.Value:
         return self._floats(self.sums, self.at.mul(frequency, self.places.sum_frequency))

@@ -81,7 +81,7 @@ def places(spec: WinogradSpec, facts: TargetFacts) -> Places:
     sum_frequency = tiles * register_tile(spec, facts).width + _PAD
     sums = spec.frequencies * frequency
     patch = sums + spec.frequencies * sum_frequency
-    room = max(spec.frequencies * spec.channels, spec.m**2 * spec.panel)
+    room = max(spec.frequencies * spec.channels, spec.m[0] * spec.m[1] * spec.panel)
     return Places(row, frequency, sums, sum_frequency, patch, patch + room)
 
 
@@ -92,8 +92,8 @@ def scratch_bytes(spec: WinogradSpec, facts: TargetFacts) -> int:
 
 def total_tiles(spec: WinogradSpec, at: Arith) -> tuple[Index, Index, Index]:
     """(down, across, in all): tiles of one image, and of all."""
-    down = at.ceil_div(at.size(spec.result.rows), spec.m)
-    across = at.ceil_div(at.size(spec.result.columns), spec.m)
+    down = at.ceil_div(at.size(spec.result.rows), spec.m[0])
+    across = at.ceil_div(at.size(spec.result.columns), spec.m[1])
     return down, across, at.mul(at.size(spec.image.count), at.mul(down, across))
 
 

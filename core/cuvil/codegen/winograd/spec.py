@@ -1,14 +1,12 @@
 """What a Winograd kernel computes, with every stride in elements.
 
-C[image, y, x, :] = epilogue(sum over i, j, c of A[image, y+i, x+j, c] * W[:, c, i, j]) for taps
-i, j of 0, 1, 2. Channels are contiguous in A and C. B holds the transformed taps.
+C[image, y, x, :] = epilogue(sum over i, j, c of A[image, y+i, x+j, c] * W[:, c, i, j]). Channels
+are contiguous in A and C. B holds the transformed taps.
 """
 
 from dataclasses import dataclass
 
 from cuvil.codegen.contraction.arith import Size
-
-TAPS = 3
 
 
 @dataclass(frozen=True)
@@ -36,10 +34,15 @@ class Result:
 
 @dataclass(frozen=True)
 class WinogradSpec:
-    """One kernel. m: outputs per side of a tile, 2 or 4. channels: of A; n: of C. panel: columns
-    per panel of B. a, b, c: indices into the kernel's `buffers`."""
+    """One kernel.
 
-    m: int
+    m: rows and columns of the result per tile. taps: rows and columns of the filter; one alone has
+    one row per tile. channels: of A; n: of C. panel: columns per panel of B. a, b, c: indices into
+    the kernel's `buffers`.
+    """
+
+    m: tuple[int, int]
+    taps: tuple[int, int]
     image: Image
     result: Result
     channels: int
@@ -50,11 +53,11 @@ class WinogradSpec:
     c: int = 2
 
     @property
-    def side(self) -> int:
-        """Pixels per side of a tile of A."""
-        return self.m + TAPS - 1
+    def sides(self) -> tuple[int, int]:
+        """Rows and columns of a tile of A."""
+        return self.m[0] + self.taps[0] - 1, self.m[1] + self.taps[1] - 1
 
     @property
     def frequencies(self) -> int:
         """Products per tile, channel and output channel."""
-        return self.side**2
+        return self.sides[0] * self.sides[1]

@@ -1,4 +1,4 @@
-"""The matrices of Winograd's convolutions: m outputs of a 3-tap filter by m + 2 products.
+"""The matrices of Winograd's convolutions: m outputs of a filter of r taps by m + r - 1 products.
 
 Y = A^T [(G g) * (B^T d)]: the Cook-Toom construction over the points 0, +-a, +-b, ... and infinity
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308). Which
@@ -13,23 +13,24 @@ from functools import lru_cache
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 
-TAPS = 3
+SIZES = (4, 6)  # products for which there are points
 _POINTS = {
-    2: (Fraction(0), Fraction(1), Fraction(-1)),
-    4: (Fraction(0), Fraction(5, 8), Fraction(-5, 8), Fraction(3, 2), Fraction(-3, 2)),
+    1: (),
+    4: (Fraction(0), Fraction(1), Fraction(-1)),
+    6: (Fraction(0), Fraction(5, 8), Fraction(-5, 8), Fraction(3, 2), Fraction(-3, 2)),
 }
 
 
 @lru_cache
-def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
-    """(A^T [m, m+2], G [m+2, 3], B^T [m+2, m+2]) for m = 2 or 4 outputs."""
-    points = _POINTS[m]
-    size = m + TAPS - 1
+def matrices(m: int, taps: int) -> tuple[Matrix, Matrix, Matrix]:
+    """(A^T [m, s], G [s, taps], B^T [s, s]) for s = m + taps - 1 in `SIZES`, or 1."""
+    size = m + taps - 1
+    points = _POINTS[size]
     output = [[p**i for p in points] + [Fraction(int(i == m - 1))] for i in range(m)]
     others = [[q for q in points if q != p] for p in points]
     scale = [_value(_polynomial(rest), p) for rest, p in zip(others, points, strict=True)]
-    weights = [[p**k / s for k in range(TAPS)] for p, s in zip(points, scale, strict=True)]
-    weights.append([Fraction(int(k == TAPS - 1)) for k in range(TAPS)])
+    weights = [[p**k / s for k in range(taps)] for p, s in zip(points, scale, strict=True)]
+    weights.append([Fraction(int(k == taps - 1)) for k in range(taps)])
     data = [_padded(_polynomial(rest), size) for rest in (*others, list(points))]
     return _frozen(output), _frozen(weights), _frozen(data)
 

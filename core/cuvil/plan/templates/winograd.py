@@ -1,12 +1,13 @@
-"""Convolutions by 3x3 taps at stride 1 with fewer products: Winograd's F(2x2) and F(4x4).
+"""Convolutions by few taps at stride 1 with fewer products: Winograd's F(4x4, 3x3) and others.
 
 Tiles of the image and the taps are transformed, multiplied as matrices over the channels, and
-transformed back. Rounding grows: about twice the error of a plain sum for F(4x4), see
-`cook_toom`; an infinity or NaN spoils its whole tile.
+transformed back. Rounding grows, to about twice the error of a plain sum where tiles are six
+pixels wide (see `cook_toom`); an infinity or NaN spoils its whole tile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from cuvil.ir import nest
 from cuvil.ir.build import is_constant
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, literal
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.pool import Constant, Pool
@@ -23,35 +24,42 @@ from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
 from cuvil.plan.layout import Layouts
 from cuvil.plan.packing import pack_panels
 from cuvil.plan.templates.contract import PANEL, packed_read
-from cuvil.plan.templates.cook_toom import TAPS, matrices
+from cuvil.plan.templates.cook_toom import SIZES, matrices
 from cuvil.plan.templates.epilogue import epilogue
 
 LEAST_CHANNELS = 16
 _GAIN = 0.8  # of the plain sum's cost: with less to win, rounding is not worth it
-_IMAGE_COST = 11  # multiply-adds that transforming one element of a tile costs as much as
-_RESULT_COST = 6
-_BYTE_COST = 4  # multiply-adds in the time in which a byte of weights comes from memory
+_IMAGE_COST = 6  # multiply-adds in the time of transforming an element of a tile along an axis
+_RESULT_COST = 3
+_STREAM_ROWS = 16  # products with fewer rows wait for their weights from memory
 _MOST_FREE_WEIGHTS = 1 << 22  # bytes, where the number of tiles is not known
 
 
 @dataclass(frozen=True)
 class TransformedTaps:
-    """Weights [N, C, 3, 3] as [panel][frequency][C][PANEL]: in the order in which they are read."""
+    """Weights [N, C, taps...] as [panel][frequency][C][PANEL]: in the order in which they are read.
+
+    m: rows and columns of the result per tile; taps: rows and columns of the filter.
+    """
 
     n: int
     channels: int
-    m: int
+    m: tuple[int, int]
+    taps: tuple[int, int]
 
     @property
     def size(self) -> Dim:
-        return -(-self.n // PANEL) * PANEL * self.channels * (self.m + TAPS - 1) ** 2
+        return -(-self.n // PANEL) * PANEL * self.channels * frequencies(self.m, self.taps)
 
-    def apply(self, taps: np.ndarray) -> np.ndarray:
+    def apply(self, weights: np.ndarray) -> np.ndarray:
         """The transformed taps, computed in float64."""
-        g = np.array(matrices(self.m)[1], np.float64)
-        shaped = taps.reshape(self.n, self.channels, TAPS, TAPS).astype(np.float64)
-        frequencies = np.einsum("ik,nckl,jl->ijcn", g, shaped, g)
-        flat = frequencies.reshape(-1, self.channels, self.n).astype(np.float32)
+        down, across = (
+            np.array(matrices(m, taps)[1], np.float64)
+            for m, taps in zip(self.m, self.taps, strict=True)
+        )
+        shaped = weights.reshape(self.n, self.channels, *self.taps).astype(np.float64)
+        found = np.einsum("ik,nckl,jl->ijcn", down, shaped, across, optimize=True)
+        flat = found.reshape(-1, self.channels, self.n).astype(np.float32)
         return np.ascontiguousarray(pack_panels(flat, PANEL).swapaxes(0, 1)).reshape(-1)
 
     def constant(self, source: Constant, pool: Pool) -> Constant:
@@ -59,7 +67,7 @@ class TransformedTaps:
         size = self.size
         assert isinstance(size, int)
         return pool.add_recipe(
-            "winograd", {"m": self.m, "panel": PANEL}, [source], "f32", (size,),
+            "winograd", {"m": self.m, "taps": self.taps, "panel": PANEL}, [source], "f32", (size,),
             lambda arrays: self.apply(arrays[0]),
         )  # fmt: skip
 
@@ -80,39 +88,61 @@ def _match(op: Operation, layouts: Layouts) -> Match | None:
     attrs = attrs_of(op)
     x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
     plain = attrs.layout == "channels_last" and not any(attrs.pads) and attrs.groups == 1
-    if not plain or len(op.operands) != 2 or x.rank != 4 or tuple(w.dims[2:]) != (TAPS, TAPS):
+    if not plain or len(op.operands) != 2 or x.rank not in (3, 4):
         return None
     if any(s != 1 for s in (*attrs.strides, *attrs.dilations)) or not is_constant(op.operands[1]):
         return None
-    n, channels = w.dims[:2]
-    if not isinstance(n, int) or not isinstance(channels, int):
-        return None
-    m = choose(tensor_type(op.results[0]).dims[:3], channels, n)
-    return Match(op.operands[1], TransformedTaps(n, channels, m)) if m else None
+    n, channels, *taps = (literal(d) for d in w.dims)  # of a constant
+    both = (taps[0], taps[1]) if x.rank == 4 else (1, taps[0])
+    pixels = _pixels(tensor_type(op.results[0]).dims)
+    m = choose(pixels, both, channels, n)
+    return Match(op.operands[1], TransformedTaps(n, channels, m, both)) if m else None
 
 
-def choose(pixels: tuple[Dim, ...], channels: int, n: int) -> int:
-    """Outputs per side of a tile: 4, 2, or 0 where the plain sum is as fast.
+def _pixels(dims: Sequence[Dim]) -> tuple[Dim, Dim, Dim]:
+    """Images, rows and columns of an image with one or two spatial axes, channels last."""
+    return (dims[0], dims[1], dims[2]) if len(dims) == 4 else (dims[0], 1, dims[1])
+
+
+def frequencies(m: tuple[int, int], taps: tuple[int, int]) -> int:
+    """Products per tile, channel and output channel."""
+    return math.prod(k + r - 1 for k, r in zip(m, taps, strict=True))
+
+
+def choose(
+    pixels: tuple[Dim, Dim, Dim], taps: tuple[int, int], channels: int, n: int
+) -> tuple[int, int] | None:
+    """Rows and columns of the result per tile; None where the plain sum is as fast.
 
     pixels: images, rows and columns of the result.
     """
-    if min(channels, n) < LEAST_CHANNELS:
-        return 0
+    tiles = [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
+    if min(channels, n) < LEAST_CHANNELS or taps == (1, 1) or not tiles:
+        return None
     images, rows, columns = pixels
     if not (isinstance(images, int) and isinstance(rows, int) and isinstance(columns, int)):
-        few = 4 * (4 + TAPS - 1) ** 2 * channels * n <= _MOST_FREE_WEIGHTS
-        return 4 if few else 2
-    whole = TAPS * TAPS
-    plain = max(images * rows * columns, _BYTE_COST * 4) * whole * channels * n
-    costs = {m: _cost(m, images * -(-rows // m) * -(-columns // m), channels, n) for m in (4, 2)}
+        few = [m for m in tiles if 4 * frequencies(m, taps) * channels * n <= _MOST_FREE_WEIGHTS]
+        return max(few, default=min(tiles))
+    plain = max(images * rows * columns, _STREAM_ROWS) * math.prod(taps) * channels * n
+    costs = {
+        m: _cost(m, taps, images * -(-rows // m[0]) * -(-columns // m[1]), channels, n)
+        for m in tiles
+    }
     best = min(costs, key=lambda m: costs[m])
-    return best if costs[best] < _GAIN * plain else 0
+    return best if costs[best] < _GAIN * plain else None
 
 
-def _cost(m: int, tiles: int, channels: int, n: int) -> int:
+def _sides(taps: int) -> list[int]:
+    """Results per side of a tile, for so many taps."""
+    return [1] if taps == 1 else [s + 1 - taps for s in SIZES if s + 1 - taps > 1]
+
+
+def _cost(m: tuple[int, int], taps: tuple[int, int], tiles: int, channels: int, n: int) -> int:
     """In multiply-adds; reading the weights from memory hides behind the products."""
-    products = max(tiles, _BYTE_COST * 4) * channels * n
-    return (m + TAPS - 1) ** 2 * (products + tiles * (_IMAGE_COST * channels + _RESULT_COST * n))
+    products = max(tiles, _STREAM_ROWS) * channels * n
+    axes = sum(r > 1 for r in taps)
+    transforms = axes * tiles * (_IMAGE_COST * channels + _RESULT_COST * n)
+    return frequencies(m, taps) * (products + transforms)
 
 
 DTYPES = frozenset({"f32"})
@@ -143,13 +173,15 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     x_strides = draft.layouts.strides(anchor.operands[0])
     c_strides = draft.layouts.strides(result)
     spec: dict[str, Sequence[Dim]] = {
-        "tile": [m.weights.m],
-        "image": [*x.dims[:3], *x_strides[:3]],
-        "result": [*out.dims[1:3], *c_strides[:3]],
+        "tile": m.weights.m,
+        "taps": m.weights.taps,
+        "image": [*_pixels(x.dims), *_steps(x_strides)],
+        "result": [*_pixels(out.dims)[1:], *_steps(c_strides)],
         "channels": [m.weights.channels, m.weights.n],
         "panel": [PANEL],
     }
-    block = epilogue(draft, [0, 1, 2], out.rank, None)
+    walked = [0, 1, 2] if out.rank == 4 else [0, None, 1]
+    block = epilogue(draft, walked, out.rank, None)
     a, b = anchor.operands[:2]
     behind = epilogue_inputs(draft.group, draft.pool)
     packed, weights = packed_read(draft, b, b is a or b in behind)
@@ -157,3 +189,8 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     buffers = [draft.reads[a], weights, draft.writes[result], *extra]
     draft.block.add_op(template_op("winograd", spec, buffers, block))
     return draft.finish(name, 0, {packed: m.weights})
+
+
+def _steps(strides: Sequence[Dim]) -> list[Dim]:
+    """Strides of images, rows and pixels; a single row has none to go to."""
+    return list(strides[:3]) if len(strides) == 4 else [strides[0], 0, strides[1]]
