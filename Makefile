@@ -15,7 +15,7 @@ setup:  ## system packages, .venv, the runtime's extension and bitcode
 	tools/setup
 
 setup-torch:
-	tools/setup torch
+	tools/setup torch sklearn
 
 setup-bench:
 	tools/setup torch bench

@@ -115,6 +115,35 @@ def test_support_vectors_vote():
     assert (scores[:, 0] == -scores[:, 1]).all()
 
 
+def test_probabilities_of_three_classes_couple_those_of_pairs():
+    """Near the minimiser of the sum of (r_ji p_i - r_ij p_j)^2; iterations end at 0.005 / 3."""
+    vectors = {"support_vectors": [1, 0, 0, 1, -1, -1], "vectors_per_class": [1, 1, 1]}
+    model = {"coefficients": [1, 1, -1, 1, -1, -1], "rho": [0.1, -0.2, 0.3],
+             "classlabels_ints": [4, 5, 6]}  # fmt: skip
+    platt = {"prob_a": [-1.5, -1.0, -2.0], "prob_b": [0.1, 0.0, -0.1]}
+    x = f32([[1, 0.2], [0.3, 1], [-1, -0.5], [0, 0]])
+    label, p = run_ml("SVMClassifier", x, 2, **vectors, **model, **platt)
+    raw = run_ml("SVMClassifier", x, 2, **vectors, **model)[1]
+    for row, scores in zip(p, raw, strict=True):
+        r = np.zeros((3, 3))
+        for k, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+            r[i, j] = 1 / (1 + np.exp(platt["prob_a"][k] * scores[k] + platt["prob_b"][k]))
+            r[j, i] = 1 - r[i, j]
+        q = np.diag((r**2).sum(0)) - r.T * r
+        system = np.block([[q, np.ones((3, 1))], [np.ones((1, 3)), np.zeros((1, 1))]])
+        best = np.linalg.solve(system, [0, 0, 0, 1])[:3]
+        np.testing.assert_allclose(row, best, atol=0.005)
+        assert abs(row.sum() - 1) < 1e-5
+    wins = np.stack([(raw[:, :2] > 0).sum(1), (raw[:, 0] <= 0) + 0 + (raw[:, 2] > 0),
+                     (raw[:, 1:] <= 0).sum(1)])  # fmt: skip
+    assert label.tolist() == (4 + wins.argmax(0)).tolist()
+
+
+def test_maps_are_refused_with_the_way_out():
+    with pytest.raises(UnsupportedError, match="zipmap"):
+        run_ml("ZipMap", X, classlabels_int64s=[1, 2])
+
+
 def test_features():
     assert run_ml("Scaler", X, offset=[1.0], scale=[2.0])[0].tolist() == [0, 8]
     assert run_ml("Normalizer", X, norm="L1")[0].tolist() == [f32(1 / 6), f32(5 / 6)]

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from cuvil.errors import Error, ModelError, UnsupportedError
 from cuvil.frontends.onnx.functions import quiet
 from cuvil.frontends.onnx.importer import POISON, Frame, Importer, OnUnsupported, domain_of
+from cuvil.frontends.onnx.maps import drop_map_types
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import MAX_PORT_RANK, input_types
 from cuvil.frontends.onnx.structures import Structure, flattened, grouped, structured
@@ -127,6 +128,7 @@ def _check_opsets(opened: OpenedModel, model: ir.Model) -> None:
 
 def read_graph(opened: OpenedModel) -> ir.Model:
     """The model's graph by onnx-ir, nodes in an order in which values come before their uses."""
+    drop_map_types(opened.model, opened.name)
     try:
         with quiet():
             model = ir.from_proto(opened.model)

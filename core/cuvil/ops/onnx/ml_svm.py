@@ -16,9 +16,8 @@ from cuvil.ops.onnx.ml import (
     rows_of,
     transformed,
 )
+from cuvil.ops.onnx.ml_svm_probability import probabilities
 from cuvil.ops.onnx.registry import onnx_op
-
-CERTAIN = 1e-7  # a probability keeps at least this distance from 0 and 1
 
 
 def _kernel(cx: Cx, x: Value, vectors: np.ndarray, kind: str, params: Floats) -> Value:
@@ -94,7 +93,10 @@ def svm_classifier(
     support_vectors: Floats = (),
     vectors_per_class: Ints = (),
 ) -> tuple[Value, ...]:
-    """(label, scores): by votes of all pairs of classes, or one row of coefficients per class."""
+    """(label, scores): by votes of all pairs of classes, or one row of coefficients per class.
+
+    With prob_a and prob_b the scores are probabilities; votes decide all the same.
+    """
     no_strings(cx, classlabels_strings)
     data, classes = cx.b.cast(rows_of(cx, x), to="f32"), len(classlabels_ints)
     if not vectors_per_class:
@@ -103,22 +105,18 @@ def svm_classifier(
         scores = cx.b.add(scores, cx.b.scalar(rho[0], scores))
         label = label_of(cx, best_of(cx, scores), classlabels_ints)
         return label, transformed(cx, scores, post_transform)
-    if prob_a and classes != 2:
-        cx.fail("probabilities of more than two classes are not supported")
     vectors = _matrix(cx, support_vectors, sum(vectors_per_class))
     values = _kernel(cx, data, vectors, kernel_type, kernel_params)
     pairs, ballots = _pairs(cx, coefficients, vectors_per_class, classes)
     scores = cx.b.contract(values, cx.b.const(pairs), spec="mk,nk->mn")
     scores = cx.b.add(scores, cx.b.const(np.array(rho, np.float32)))
-    if prob_a:
-        scores = _probabilities(cx, scores, prob_a[0], prob_b[0])
-        label = label_of(cx, best_of(cx, scores), classlabels_ints)
-        return label, transformed(cx, scores, post_transform)
     wins = cx.b.cast(cx.b.gt(scores, cx.b.scalar(0, scores)), to="f32")
     both = cx.b.concat(wins, cx.b.sub(cx.b.scalar(1, wins), wins), axis=1)
     votes = cx.b.contract(both, cx.b.const(ballots), spec="mk,nk->mn")
     label = label_of(cx, best_of(cx, votes), classlabels_ints)
-    if classes == 2:
+    if prob_a:
+        scores = probabilities(cx, scores, prob_a, prob_b, classes)
+    elif classes == 2:
         scores = cx.b.concat(cx.b.neg(scores), scores, axis=1)
     return label, transformed(cx, scores, post_transform)
 
@@ -140,11 +138,3 @@ def _pairs(
             pairs[k, part] = table[other, part]
         ballots[i, k] = ballots[j, len(rows) + k] = 1
     return pairs, ballots
-
-
-def _probabilities(cx: Cx, score: Value, a: float, b: float) -> Value:
-    """[N, 2] from the score of the only pair, by Platt's scaling."""
-    value = cx.b.add(cx.b.mul(score, cx.b.scalar(a, score)), cx.b.scalar(b, score))
-    first = cx.b.sub(cx.b.scalar(1, value), cx.b.sigmoid(value))
-    first = cx.b.min(cx.b.max(first, cx.b.scalar(CERTAIN, value)), cx.b.scalar(1 - CERTAIN, value))
-    return cx.b.concat(first, cx.b.sub(cx.b.scalar(1, first), first), axis=1)
