@@ -115,6 +115,27 @@ def test_support_vectors_vote():
     assert (scores[:, 0] == -scores[:, 1]).all()
 
 
+def test_two_classes_of_logits_decide_by_sign():
+    leaves = {"class_treeids": [0] * 3, "class_nodeids": [1, 3, 4], "class_ids": [0] * 3}
+    logits = {"class_weights": [0.25, 0.75, 0.0], "classlabels_int64s": [7, 8]}
+    forest = {**STUMP, **leaves, **logits, "post_transform": "LOGISTIC"}
+    label, scores = run_ml("TreeEnsembleClassifier", X, 2, **forest)
+    assert label.tolist() == [8, 8, 7]
+    np.testing.assert_allclose(scores[:, 1], 1 / (1 + np.exp(-f32([0.25, 0.75, 0]))), rtol=1e-6)
+    np.testing.assert_allclose(scores.sum(1), 1, rtol=1e-6)
+    forest["base_values"] = [-0.5]
+    assert run_ml("TreeEnsembleClassifier", X, 2, **forest)[0].tolist() == [7, 8, 7]
+
+
+def test_the_greatest_share_decides_where_zeros_have_none():
+    leaves = {"class_treeids": [0] * 3, "class_nodeids": [1, 3, 4], "class_ids": [0, 1, 2]}
+    votes = {"class_weights": [-0.5, -1.0, 2.0], "classlabels_int64s": [7, 8, 9]}
+    forest = {**STUMP, **leaves, **votes, "post_transform": "SOFTMAX_ZERO"}
+    label, scores = run_ml("TreeEnsembleClassifier", X, 2, **forest)
+    assert label.tolist() == [7, 8, 9]
+    assert scores.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
 def test_probabilities_of_three_classes_couple_those_of_pairs():
     """Near the minimiser of the sum of (r_ji p_i - r_ij p_j)^2; iterations end at 0.005 / 3."""
     vectors = {"support_vectors": [1, 0, 0, 1, -1, -1], "vectors_per_class": [1, 1, 1]}

@@ -249,7 +249,10 @@ def tree_ensemble_classifier(
     nodes_values_as_tensor: Any = None,
     post_transform: str = "NONE",
 ) -> tuple[Value, ...]:
-    """(label, scores). Trees that vote for one of two classes only decide by 0.5 or by sign."""
+    """(label, scores). Trees that vote for one of two classes only decide by 0.5 or by sign.
+
+    By 0.5 where no weight is negative and scores are not logits.
+    """
     no_strings(cx, classlabels_strings)
     nodes = {
         "tree": nodes_treeids, "id": nodes_nodeids, "mode": nodes_modes,
@@ -266,13 +269,14 @@ def tree_ensemble_classifier(
     forest = _flat_forest(cx, nodes, leaves, 1 if binary else count)
     scores = scores_of(cx, x, forest, "SUM")
     if base.size:
-        chosen = base[-1:] if binary else base
+        chosen = base[min(class_ids[0], len(base) - 1) :][:1] if binary else base
         scores = cx.b.add(scores, cx.b.const(chosen, cx.type(scores).dtype.name))
     scores = cx.b.cast(scores, to="f32")
     if not binary:
-        labels = label_of(cx, best_of(cx, scores), classlabels_int64s)
-        return labels, transformed(cx, scores, post_transform)
-    positive = bool((weights >= 0).all())
+        shown = transformed(cx, scores, post_transform)
+        deciding = shown if post_transform == "SOFTMAX_ZERO" else scores  # it raises what is below 0
+        return label_of(cx, best_of(cx, deciding), classlabels_int64s), shown
+    positive = bool((weights >= 0).all()) and post_transform != "LOGISTIC"
     limit = cx.b.scalar(0.5 if positive else 0.0, scores)
     second = cx.b.gt(cx.b.reshape(scores, dims=cx.dims(scores)[:1]), limit)
     label = label_of(cx, cx.b.cast(second, to="i64"), classlabels_int64s)
