@@ -274,7 +274,7 @@ def tree_ensemble_classifier(
     scores = cx.b.cast(scores, to="f32")
     if not binary:
         shown = transformed(cx, scores, post_transform)
-        deciding = shown if post_transform == "SOFTMAX_ZERO" else scores  # it raises what is below 0
+        deciding = shown if post_transform == "SOFTMAX_ZERO" else scores  # not monotonic
         return label_of(cx, best_of(cx, deciding), classlabels_int64s), shown
     positive = bool((weights >= 0).all()) and post_transform != "LOGISTIC"
     limit = cx.b.scalar(0.5 if positive else 0.0, scores)
