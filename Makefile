@@ -6,7 +6,7 @@ C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch
 
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench setup-qemu demo test test-all test-asan test-ubsan \
-  test-tsan ci lint format wheels check-wheels conformance bench fuzz clean
+  test-tsan ci lint format wheels check-wheels conformance numerics bench fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -61,6 +61,9 @@ check-wheels: wheels
 
 conformance: setup  ## the score in ONNX's own test suite, in every form, beside ONNX Runtime
 	$(PYTHON_ENV) -m tools.conformance --all --write
+
+numerics: setup  ## the largest error of every scalar function over all float32, for the docs
+	nice $(PYTHON_ENV) -m tools.numerics --write
 
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)
