@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_models import InterpreterBackend, f32, model
+from onnx_models import InterpreterBackend, f32, i64, model, run
 
-from cuvil.errors import UnsupportedError
+from cuvil.errors import InputError, UnsupportedError
 from cuvil.frontends.onnx import import_model
 from cuvil.ir.types import TensorType
 
@@ -44,3 +44,17 @@ def test_branches_give_sequences_of_one_length():
     for chosen, want in ((True, x), (False, z)):
         (y,) = run([np.array(chosen), x, z])
         assert [v.tolist() for v in y] == [want.tolist()] * 2
+
+
+def test_a_run_finds_where_an_axis_of_any_length_splits():
+    text = """m (float[N] x, int64[3] sizes) => (a, b, c, n)
+        <int64 i = {0}, int64 j = {1}, int64 k = {2}> {
+      s = SplitToSequence(x, sizes)  n = SequenceLength(s)
+      a = SequenceAt(s, i)  b = SequenceAt(s, j)  c = SequenceAt(s, k) }"""
+    x = np.arange(6, dtype=np.float32)
+    a, b, c, n = run(model(text), x, i64([1, 3, 2]))
+    assert (a.tolist(), b.tolist(), c.tolist(), n) == ([0], [1, 2, 3], [4, 5], 3)
+    fixed = run(model(text), x, sizes=i64([4, 0, 2]))
+    assert [v.tolist() for v in fixed[:3]] == [[0, 1, 2, 3], [], [4, 5]]
+    with pytest.raises(InputError):
+        run(model(text), x, i64([1, 1, 1]))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from cuvil.ir.dims import Dim, SymDim
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import extents
 from cuvil.ops.onnx.helpers import axis_in, index_list, static, unsqueezed
 from cuvil.ops.onnx.movement import concat
 from cuvil.ops.onnx.recurrent_loop import part
 from cuvil.ops.onnx.registry import onnx_op
 
 Sequence = list[Value]
+
+
+class Absent(list[Value]):
+    """An optional that is not there."""
+
+
 MOST_PARTS = 4096
 
 
@@ -66,27 +74,37 @@ def sequence_length(cx: Cx, sequence: Sequence) -> Value:
 def split_to_sequence(
     cx: Cx, x: Value, split: Value = None, *, axis: int = 0, keepdims: int = 1
 ) -> Sequence:
-    """Parts of an axis: of one size, of given sizes, or single slices."""
+    """Parts of an axis: of one size, of given sizes (which a run may find), or single slices."""
     at = axis_in(cx, axis, cx.type(x).rank)
-    extent = static(cx, [cx.dims(x)[at]], "the split axis")[0]
-    if split is not None and cx.type(split).rank == 1:
-        sizes = index_list(cx, split, "split")
-    else:
-        size = 1 if split is None else index_list(cx, split, "split")[0]
-        if size < 1 or extent > size * MOST_PARTS:
-            cx.bad(f"parts of {size} of an axis of {extent}")
-        sizes = [min(size, extent - first) for first in range(0, extent, size)]
-    if sum(sizes) != extent:
-        cx.bad(f"an axis of {extent} does not split into {sizes}")
-    parts, first = [], 0
-    for size in sizes:
+    parts: list[Value] = []
+    first: Dim = 0
+    for size in _sizes(cx, cx.dims(x)[at], split):
         piece = part(cx, x, at, first, size)
         if split is None and not keepdims:
             dims = cx.dims(piece)
             piece = cx.b.reshape(piece, dims=dims[:at] + dims[at + 1 :])
         parts.append(piece)
-        first += size
+        first = first + size
     return parts
+
+
+def _sizes(cx: Cx, extent: Dim, split: Value) -> list[Dim]:
+    """The extents of the parts of an axis."""
+    if split is None or cx.type(split).rank == 0:
+        size = 1 if split is None else index_list(cx, split, "split")[0]
+        whole = static(cx, [extent], "the split axis")[0]
+        if size < 1 or whole > size * MOST_PARTS:
+            cx.bad(f"parts of {size} of an axis of {whole}")
+        return [min(size, whole - first) for first in range(0, whole, size)]
+    count = static(cx, cx.dims(split), "the length of split")[0]
+    sizes = extents(cx, split, "split", most=[extent] * count)
+    total = sum(sizes[1:], start=sizes[0]) if sizes else 0
+    if isinstance(total, int) and isinstance(extent, int) and total != extent:
+        cx.bad(f"an axis of {extent} does not split into {sizes}")
+    cx.equal(total, extent)
+    if isinstance(total, SymDim):
+        cx.require(total, extent)
+    return sizes
 
 
 @onnx_op("ConcatFromSequence", since=11)
