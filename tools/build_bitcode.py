@@ -25,6 +25,7 @@ FLAGS = [
     "-fomit-frame-pointer",
     "-fno-asynchronous-unwind-tables",
     "-fno-sanitize=all",
+    "-fno-builtin-bcmp",  # LLVM would call it in place of memcmp; objects import no such function
     "-Wall",
     "-Wextra",
     "-Werror",

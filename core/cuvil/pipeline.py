@@ -125,7 +125,8 @@ def compile_graph(
         weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
         feature_names=backend.feature_names(),
         detect=backend.detect if library else None,
-        bitcode=_bitcode(backend, target) if library else (),
+        bitcode=_bitcode(backend, target, needed=library),
+        library=library,
         table=rows,
     )
     progress("compile")
@@ -193,9 +194,9 @@ def selection(options: Options) -> Selection:
     return Selection(passes, options.disable_rules, options.enable_rules)
 
 
-def _bitcode(backend: Backend, target: Target) -> tuple[str, ...]:
+def _bitcode(backend: Backend, target: Target, needed: bool) -> tuple[str, ...]:
     files = tuple(map(str, backend.bitcode(target.triple)))
-    if not files:
+    if not files and needed:
         raise TargetError(
             f"backend '{backend.name}' has no runtime for {target.triple}: reinstall its package, "
             "or in a checkout run 'make setup'"

@@ -95,8 +95,6 @@ def test_hostile_trees_are_errors():
     for change in ({"nodes_featureids": [9, 0, 1, 0, 0]}, {"nodes_truenodeids": [7, 0, 3, 0, 0]}):
         with pytest.raises(ModelError):
             run_ml("TreeEnsembleRegressor", X, **{**STUMP, **change}, **leaves, **weights)
-    with pytest.raises(UnsupportedError, match="strings"):
-        run_ml("TreeEnsembleClassifier", X, 2, **STUMP, classlabels_strings=["a", "b"])
 
 
 def test_a_linear_classifier_of_two_classes_goes_by_the_sign():

@@ -59,8 +59,7 @@ static cuvil_status check_type(cuvil_context *c, const cuvil_tensor_info *info,
     return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT, "input '%s': not dense row-major",
                               info->name);
   }
-  uint32_t element = cuvil_dtype_size(info->dtype);
-  if (((uintptr_t)value->data + value->byte_offset) % element) {
+  if (((uintptr_t)value->data + value->byte_offset) % cuvil_dtype_align(info->dtype)) {
     return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT,
                               "input '%s': data is not aligned to its elements", info->name);
   }
@@ -228,7 +227,7 @@ static int is_unchanged(const cuvil_context *c, const cuvil_value *inputs) {
     const cuvil_tensor_info *info = &a->inputs[i];
     if (value->kind != CUVIL_TENSOR || value->dtype != info->dtype || value->rank != info->rank ||
         value->strides || value->capacity ||
-        ((uintptr_t)value->data + value->byte_offset) & (cuvil_dtype_size(info->dtype) - 1)) {
+        ((uintptr_t)value->data + value->byte_offset) & (cuvil_dtype_align(info->dtype) - 1)) {
       return 0;
     }
     for (uint32_t d = 0; d < info->rank; d++) {

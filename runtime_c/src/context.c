@@ -155,6 +155,7 @@ void cuvil_context_destroy(cuvil_context *context) {
   if (!context) return;
   cuvil_queues_close(context);
   cuvil_free_blocks(context);
+  cuvil_free_strings(context);
   cuvil_platform_free(context->owned_arena);
   cuvil_platform_free(context->owned);
 }

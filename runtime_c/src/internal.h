@@ -51,6 +51,12 @@ typedef struct cuvil_block {
   char padding[CUVIL_ARENA_ALIGN - sizeof(void *)];
 } cuvil_block;
 
+/* Memory for the bytes of strings that runs make. */
+typedef struct cuvil_string_block {
+  struct cuvil_string_block *next;
+  int64_t used, size;
+} cuvil_string_block;
+
 struct cuvil_context {
   cuvil_frame frame;
   const cuvil_model *model;
@@ -64,6 +70,8 @@ struct cuvil_context {
   cuvil_device_memory *devices; /* what frame.devices shows of them */
   const cuvil_device *failed_device;
   cuvil_block *blocks;
+  cuvil_string_block *strings;
+  atomic_flag strings_taken; /* a thread is at work on `strings` */
   size_t arena_capacity, needed;
   void *owned;       /* created contexts: the memory of the context itself */
   void *owned_arena; /* ... and of its arena */
@@ -118,6 +126,9 @@ int64_t cuvil_arena_bytes(const cuvil_artefact *artefact, const int64_t *slots);
 /* launch.c: what generated code calls. */
 extern const cuvil_runtime_api cuvil_api;
 void cuvil_free_blocks(cuvil_context *context);
+/* Forgets the strings of the last run, but keeps the newest block; frees all. */
+void cuvil_reuse_strings(cuvil_context *context);
+void cuvil_free_strings(cuvil_context *context);
 
 int32_t cuvil_check_stop(cuvil_context *context);
 void cuvil_profile_begin(cuvil_frame *frame, int32_t site);

@@ -83,6 +83,52 @@ void cuvil_free_blocks(cuvil_context *context) {
   context->blocks = NULL;
 }
 
+enum { LEAST_STRINGS = 4096, MOST_STRINGS = 1 << 24 }; /* bytes of the first, of later blocks */
+
+/* A block with room for `bytes`, the context's newest: twice as large as the one before. */
+static cuvil_string_block *string_block(cuvil_context *c, int64_t bytes) {
+  cuvil_string_block *last = c->strings;
+  if (last && last->size - last->used >= bytes) return last;
+  int64_t size = last ? last->size * 2 : LEAST_STRINGS;
+  if (size > MOST_STRINGS) size = MOST_STRINGS;
+  if (size < bytes) size = bytes;
+  cuvil_string_block *block = cuvil_platform_allocate(sizeof *block + (size_t)size);
+  if (!block) return NULL;
+  *block = (cuvil_string_block){last, 0, size};
+  c->strings = block;
+  return block;
+}
+
+static void *string_bytes(cuvil_frame *frame, int64_t bytes) {
+  cuvil_context *c = frame->runtime;
+  if (bytes < 0 || bytes > CUVIL_MAX_BYTES) return NULL;
+  while (atomic_flag_test_and_set_explicit(&c->strings_taken, memory_order_acquire)) cuvil_pause();
+  cuvil_string_block *block = string_block(c, bytes);
+  char *room = block ? (char *)(block + 1) + block->used : NULL;
+  if (block) block->used += bytes;
+  atomic_flag_clear_explicit(&c->strings_taken, memory_order_release);
+  return room;
+}
+
+static void free_strings(cuvil_string_block *block) {
+  for (cuvil_string_block *next; block; block = next) {
+    next = block->next;
+    cuvil_platform_free(block);
+  }
+}
+
+void cuvil_reuse_strings(cuvil_context *context) {
+  cuvil_string_block *newest = context->strings;
+  free_strings(newest->next);
+  newest->next = NULL;
+  newest->used = 0;
+}
+
+void cuvil_free_strings(cuvil_context *context) {
+  free_strings(context->strings);
+  context->strings = NULL;
+}
+
 void cuvil_profile_begin(cuvil_frame *frame, int32_t site) {
   cuvil_profile *profile = frame->profile;
   cuvil_profile_row *row = &profile->rows[profile->count % profile->capacity];
@@ -111,4 +157,5 @@ const cuvil_runtime_api cuvil_api = {
     .device_copy = cuvil_device_copy,
     .device_signal = cuvil_device_signal,
     .device_wait = cuvil_device_wait,
+    .string_bytes = string_bytes,
 };

@@ -23,12 +23,30 @@ static void write_shape(const cuvil_tensor_info *info, const int64_t *slots, cuv
   for (uint32_t d = 0; d < info->rank; d++) output->shape[d] = cuvil_extent(info->dims[d], slots);
 }
 
+/* Whether the strings of an input have sizes, and bytes where they have any. */
+static cuvil_status check_strings(cuvil_context *c, uint32_t input, const int64_t *shape) {
+  const cuvil_tensor_info *info = &c->model->artefact->inputs[input];
+  const cuvil_string *strings = c->io[input];
+  int64_t count = cuvil_dense_bytes(shape, info->rank, 1);
+  for (int64_t i = 0; i < count; i++) {
+    if (strings[i].size >= 0 && (strings[i].data || !strings[i].size)) continue;
+    return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT, "input '%s': string %d is of size %d%s",
+                              info->name, i, strings[i].size,
+                              strings[i].data ? "" : " and has no data");
+  }
+  return CUVIL_OK;
+}
+
 static cuvil_status set_inputs(cuvil_context *c, const cuvil_value *inputs) {
   const cuvil_artefact *a = c->model->artefact;
   for (uint32_t i = 0; i < a->input_count; i++) {
     c->io[i] = (char *)inputs[i].data + inputs[i].byte_offset;
-    if (inputs[i].data) continue;
     const cuvil_tensor_info *info = &a->inputs[i];
+    if (inputs[i].data && info->dtype == CUVIL_STRING) {
+      cuvil_status status = check_strings(c, i, inputs[i].shape);
+      if (status) return status;
+    }
+    if (inputs[i].data) continue;
     if (cuvil_dense_bytes(inputs[i].shape, info->rank, cuvil_dtype_size(info->dtype))) {
       return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT, "input '%s': no data", info->name);
     }
@@ -57,7 +75,7 @@ static cuvil_status set_outputs(cuvil_context *c, cuvil_value *outputs) {
     c->io[a->input_count + i] = bytes == CUVIL_UNBOUNDED ? NULL : data;
     if (bytes == CUVIL_UNBOUNDED) continue;
     if (bytes > output->capacity) return too_small(c, outputs, i);
-    if ((bytes && !output->data) || (uintptr_t)data % cuvil_dtype_size(a->outputs[i].dtype)) {
+    if ((bytes && !output->data) || (uintptr_t)data % cuvil_dtype_align(a->outputs[i].dtype)) {
       return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT,
                                 "output '%s': no data, or not aligned to its elements",
                                 a->outputs[i].name);
@@ -143,6 +161,7 @@ static void drop_blocks(cuvil_context *c, const cuvil_value *outputs) {
 
 static cuvil_status run(cuvil_context *c, const cuvil_value *inputs, cuvil_value *outputs) {
   if (c->blocks) cuvil_free_blocks(c);
+  if (c->strings) cuvil_reuse_strings(c);
   cuvil_status status = cuvil_bind(c, inputs);
   if (!status) status = set_inputs(c, inputs);
   if (!status) status = set_outputs(c, outputs);

@@ -114,6 +114,7 @@ static const dtype_fact dtypes[] = {
     [CUVIL_U4] = {"uint4", 1},
     [CUVIL_I2] = {"int2", 1},
     [CUVIL_U2] = {"uint2", 1},
+    [CUVIL_STRING] = {"string", sizeof(cuvil_string)},
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 
@@ -122,3 +123,7 @@ const char *cuvil_dtype_name(uint8_t dtype) {
 }
 
 uint32_t cuvil_dtype_size(uint8_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].size : 0; }
+
+uint32_t cuvil_dtype_align(uint8_t dtype) {
+  return dtype == CUVIL_STRING ? (uint32_t)_Alignof(cuvil_string) : cuvil_dtype_size(dtype);
+}

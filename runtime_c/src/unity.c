@@ -13,6 +13,7 @@
 #include "model.c"
 #include "run.c"
 #include "simple.c"
+#include "strings.c"
 #include "text.c"
 #include "weights.c"
 #ifdef CUVIL_FREESTANDING

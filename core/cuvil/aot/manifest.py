@@ -13,6 +13,7 @@ from cuvil.plan.plan import Port
 from cuvil.version import PRODUCER
 
 FORMAT = 1
+_PARTS = {"model": "program", "runtime": "runtime", "strings": "runtime"}  # units of no variant
 _FUNCTION, _EXECUTABLE = 2, 4  # symbol type, section flag
 
 
@@ -82,8 +83,8 @@ def code_sizes(built: Built) -> dict[str, dict[str, int]]:
     for unit, data in zip(built.code.units, built.objects, strict=True):
         variant = unit.name.partition(".")[0]
         code, functions = _functions(data, f"{built.plan.name}.")
-        if unit.name in ("model", "runtime"):
-            totals["program" if unit.name == "model" else "runtime"] = code
+        if unit.name in _PARTS:
+            totals[_PARTS[unit.name]] += code
             continue
         totals[variant] = totals.get(variant, 0) + code
         for name, size in functions:

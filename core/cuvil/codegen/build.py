@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
@@ -19,8 +19,10 @@ from cuvil.codegen.loops_llvm import module_text
 from cuvil.codegen.nest_llvm import emit_kernel
 from cuvil.codegen.prepare_llvm import emit_prepare
 from cuvil.codegen.slots import SlotTable
+from cuvil.codegen.strings_llvm import called
 from cuvil.codegen.template_llvm import Tasks, emit_template
 from cuvil.codegen.unit import Unit
+from cuvil.errors import CompileError
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
 from cuvil.plan.plan import Plan
@@ -43,7 +45,8 @@ class Code:
 
     symbol: the exported artefact. hidden: symbols that units share among themselves. build_id: 32
     bytes that artefact and weights file share. Where the model is a library: exported, functions of
-    its C API; renamed, those of the runtime that are exported under another name.
+    its C API; renamed, those of the runtime that are exported under another name. called: the
+    runtime's functions that kernels call.
     """
 
     units: list[Unit]
@@ -52,6 +55,7 @@ class Code:
     build_id: bytes = b""
     exported: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -71,12 +75,14 @@ def build_code(
     feature_names: Sequence[str] = (),
     detect: str | None = None,
     bitcode: Sequence[str] = (),
+    library: bool = False,
     table: Sequence[KernelRow] = CORE_ROWS,
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
     detect: the feature function of the backend's shim. weights_symbol: data that is added to the
-    object. bitcode: runtime and shim as files, linked in and internalised behind the C API.
+    object. bitcode: runtime and shim as files, of which kernels may call functions. library: all of
+    them are linked in and internalised behind the C API.
     table: the generators of the plan's templates.
     """
     slots = SlotTable(plan.symbols)
@@ -108,22 +114,31 @@ def build_code(
         _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
         _external_data(glue, weights_symbol),
     )  # fmt: skip
-    if bitcode:
+    if library:
         code.exported = emit_api(glue, plan.name, variable, plan)
         code.renamed = renamed(plan.name)
-    code.units += _model_units(glue, variants[-1].facts, max(opt, 1), detect, bitcode)
+    facts, kept = variants[-1].facts, {"strings": sorted(code.called)}
+    if code.called and not bitcode:
+        raise CompileError(f"no bitcode of the runtime, which {plan.name} needs for strings")
+    if library:
+        kept["runtime"] = [*CALLED, *RENAMED.values(), *filter(None, [detect])]
+    code.units += _model_units(glue, facts, max(opt, 1), bitcode, kept)
     return code
 
 
 def _model_units(
-    glue: ir.Module, facts: TargetFacts, opt: int, detect: str | None, bitcode: Sequence[str]
+    glue: ir.Module,
+    facts: TargetFacts,
+    opt: int,
+    bitcode: Sequence[str],
+    kept: Mapping[str, Sequence[str]],
 ) -> Iterator[Unit]:
-    """What is around the kernels, for the cpu of the last variant: the runtime if any, and the
-    model's own. The first does not depend on the model."""
+    """What is around the kernels, for the cpu of the last variant: parts of the runtime, by the
+    functions that are kept, and the model's own. The former do not depend on the model."""
     model = Unit(module_text(glue), facts.triple, facts.cpu, facts.features, opt, name="model")
-    if bitcode:
-        keep = (*CALLED, *RENAMED.values(), *filter(None, [detect]))
-        yield replace(model, ir="", bitcode=tuple(bitcode), keep=keep, name="runtime")
+    for name, keep in kept.items():
+        if keep:
+            yield replace(model, ir="", bitcode=tuple(bitcode), keep=tuple(keep), name=name)
     yield model
 
 
@@ -167,6 +182,7 @@ def _emit_kernels(
             found[name] = _Launchable(_literal_tasks(kernel.tasks.data[0], slots), scratch)
         code.hidden.add(symbol)
     facts = target.facts
+    code.called.update(*map(called, modules))
     code.units += [
         Unit(
             module_text(m),

@@ -104,6 +104,10 @@ def _weight(e: ProgramEmitter, op: Operation) -> None:
     e.values[op.result] = e.offset(e.part(abi.FRAME_WEIGHTS), i64(op.offset.value.data))
 
 
+def _run(e: ProgramEmitter, op: Operation) -> None:
+    e.values[op.results[0]] = e.frame
+
+
 def _alloc(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.AllocOp)
     if op.space.data != HOST:
@@ -249,6 +253,7 @@ def _give(e: ProgramEmitter, op: Operation) -> None:
 _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.argument": _argument,
     "host.weight": _weight,
+    "host.run": _run,
     "host.alloc": _alloc,
     "host.view": _view,
     "host.launch": _launch,

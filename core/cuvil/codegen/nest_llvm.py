@@ -23,11 +23,13 @@ from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.scalars import storage_type
 from cuvil.codegen.scalars import value_type as computed_type
 from cuvil.codegen.slots import SlotTable
+from cuvil.codegen.strings_llvm import emit_call, emit_comparison
 from cuvil.ir import nest
 from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import INDEX
 from cuvil.ir.types import BufferType, ElementType
+from cuvil.ops.string_meaning import CALLS
 
 I8 = ir.IntType(8)
 
@@ -91,6 +93,8 @@ def _constant(e: KernelEmitter, op: Operation) -> None:
 def element_constant(b: ir.IRBuilder, number: float, dtype: str, facts: TargetFacts) -> ir.Value:
     """A literal element as it is held in a register."""
     row = dtype_of(dtype)
+    if row.is_string:
+        return ir.Constant(memory_type(dtype), 0)
     value = ir.Constant(computed_type(dtype), float(number) if row.is_float else int(number))
     if row.compute is row:
         return value
@@ -130,7 +134,30 @@ def _scalar(e: KernelEmitter, op: Operation) -> None:
     assert isinstance(kind, ElementType)
     attrs = plain_params(op)
     args = [e.values[v] for v in op.operands]
+    if kind.dtype.is_string:
+        e.set(op, _on_strings(e.b, op.fn.data, args))
+        return
     e.set(op, emit_scalar(op.fn.data, e.b, args, kind.data, attrs=attrs, facts=e.facts))
+
+
+def _on_strings(b: ir.IRBuilder, fn: str, args: Sequence[ir.Value]) -> ir.Value:
+    if fn in ("eq", "ne"):
+        return emit_comparison(b, fn, *args)
+    return b.select(*args) if fn == "select" else args[0]  # or identity
+
+
+def _call(e: KernelEmitter, op: Operation) -> None:
+    assert isinstance(op, nest.CallOp) and e.status is not None
+    row, values = CALLS[op.fn.data], [e.values[v] for v in op.operands]
+    count = row.texts + row.numbers
+    buffers = values[count:]
+    table = buffers.pop(0) if row.prepare is not None else None
+    run = buffers.pop() if row.makes else None
+    result, status = emit_call(e.b, row.name, values[:count], table, run)
+    e.set(op, result)
+    if row.makes:  # the others cannot fail
+        bad = e.b.icmp_unsigned("!=", status, ir.Constant(I32, 0))
+        e.b.store(e.b.select(bad, status, e.b.load(e.status, typ=I32)), e.status)
 
 
 def plain_params(op: nest.ScalarOp) -> dict[str, object]:
@@ -164,7 +191,7 @@ def _load(e: KernelEmitter, op: Operation) -> None:
     assert isinstance(kind, BufferType)
     memory = memory_type(kind.data)
     place = e.b.gep(e.get(op, 0), [e.get(op, 1)], source_etype=memory)
-    value = e.b.load(place, typ=memory, align=kind.dtype.size)
+    value = e.b.load(place, typ=memory, align=kind.dtype.align)
     if kind.data == "bool":
         value = e.b.icmp_unsigned("!=", value, ir.Constant(memory, 0))
     e.set(op, value)
@@ -177,7 +204,7 @@ def _store(e: KernelEmitter, op: Operation) -> None:
     if kind.data == "bool":
         value = e.b.zext(value, memory)
     place = e.b.gep(e.get(op, 1), [e.get(op, 2)], source_etype=memory)
-    e.b.store(value, place, align=kind.dtype.size)
+    e.b.store(value, place, align=kind.dtype.align)
 
 
 def _for(e: KernelEmitter, op: Operation) -> None:
@@ -264,6 +291,7 @@ _EMIT: dict[str, Callable[[KernelEmitter, Operation], None]] = {
     "nest.index": _index,
     "nest.scalar": _scalar,
     "nest.convert": _convert,
+    "nest.call": _call,
     "nest.load": _load,
     "nest.store": _store,
     "nest.for": _for,

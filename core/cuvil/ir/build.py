@@ -17,6 +17,7 @@ from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import YieldOp
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import PRIMITIVES, operation, tensor_type
+from cuvil.ir.string_tables import string_table
 from cuvil.ir.types import TensorType
 
 INLINE_LIMIT = 16  # constants of at most so many elements stand in the IR itself
@@ -99,8 +100,11 @@ class Builder:
         self.insert(YieldOp.create(operands=list(values)))
 
     def const(self, value: Any, dtype: str | None = None) -> SSAValue:
-        """A constant from a number or array; large ones become references into the pool."""
-        array = np.asarray(value)
+        """A constant from a number, a str or an array; large ones become references into the
+        pool."""
+        array = np.asarray(value, object if isinstance(value, str) else None)
+        if array.dtype.kind in "OUT":
+            return self.strings(array.astype(object))
         if dtype is not None:
             array = array.astype(TensorType.of((), dtype).dtype.numpy)
         if array.size <= INLINE_LIMIT:
@@ -111,6 +115,15 @@ class Builder:
                 return self.emit("constant", (), shape=array.shape, dtype=element, ints=ints)
             return self.emit("constant", (), shape=array.shape, dtype=element, floats=numbers)
         return self.pooled(self.pool.add_array(array).key)
+
+    def strings(self, array: np.ndarray) -> SSAValue:
+        """A constant of strings, from an array of str."""
+        table = self.table(string_table(array.ravel()))
+        return self.emit("strings", [table], shape=array.shape)
+
+    def table(self, data: np.ndarray) -> SSAValue:
+        """A vector of bytes that kernels read in place: always in the pool."""
+        return self.pooled(self.pool.add_array(data).key)
 
     def pooled(self, key: str) -> SSAValue:
         """A reference to a constant that is already in the pool."""
@@ -148,5 +161,6 @@ def constant_array(op: Operation, pool: Pool) -> np.ndarray:
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether a value is the result of `cuvil.constant`."""
+    """Whether a value is the result of `cuvil.constant`. ValueError for what is no value."""
+    tensor_type(value)
     return value.owner.name == "cuvil.constant" if isinstance(value.owner, Operation) else False

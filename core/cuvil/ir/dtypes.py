@@ -18,11 +18,12 @@ __all__ = ["DTYPES", "DType", "by_abi", "dtype", "from_numpy", "from_onnx"]
 class DType:
     """One element type.
 
-    `numpy` is the dtype of its values in the reference interpreter and in memory, `size` is in
-    bytes, `kind` is one of 'bool', 'int', 'uint', 'float', `abi` is the value of `cuvil_dtype`
-    in `cuvil/abi.h`, `onnx` the value of `TensorProto.DataType`, `value_bits` the width of the
-    value itself: one of fewer than 8 bits lies in the low bits of a byte of its own, the high
-    bits zero. Two records are equal exactly when their names are.
+    `numpy` is the dtype of its values in the reference interpreter and, but for strings, in memory,
+    `size` is in bytes, `kind` is one of 'bool', 'int', 'uint', 'float', 'string', `abi` is the
+    value of `cuvil_dtype` in `cuvil/abi.h`, `onnx` the value of `TensorProto.DataType`,
+    `value_bits` the width of the value itself: one of fewer than 8 bits lies in the low bits of a
+    byte of its own, the high bits zero. Two records are equal exactly when their names are.
+    A string is an object (a str) in numpy and a `cuvil_string` in memory.
     """
 
     name: str
@@ -37,6 +38,16 @@ class DType:
     def bits(self) -> int:
         """Width in memory, in bits (8 for bool)."""
         return 8 * self.size
+
+    @property
+    def align(self) -> int:
+        """What the address of an element is a multiple of."""
+        return min(self.size, 8)
+
+    @property
+    def is_string(self) -> bool:
+        """True for strings, which move, compare, and are nothing to calculate with."""
+        return self.kind == "string"
 
     @property
     def is_float(self) -> bool:
@@ -73,9 +84,12 @@ class DType:
         return f"dtype({self.name!r})"
 
 
+STRING_BYTES = 16  # sizeof(cuvil_string)
+
+
 def _row(name: str, np_type: object, kind: str, abi: int, onnx: int, value_bits: int = 0) -> DType:
     numpy_dtype = np.dtype(np_type)  # type: ignore[call-overload]
-    size = numpy_dtype.itemsize
+    size = STRING_BYTES if kind == "string" else numpy_dtype.itemsize
     return DType(name, numpy_dtype, size, kind, abi, onnx, value_bits or 8 * size)
 
 
@@ -103,6 +117,7 @@ DTYPES: tuple[DType, ...] = (
     _row("u4", ml_dtypes.uint4, "uint", 21, 21, value_bits=4),
     _row("i2", ml_dtypes.int2, "int", 22, 26, value_bits=2),
     _row("u2", ml_dtypes.uint2, "uint", 23, 25, value_bits=2),
+    _row("string", np.object_, "string", 24, 8),
 )
 
 _BY_NAME = {row.name: row for row in DTYPES}
@@ -132,9 +147,12 @@ def dtype(name: str | DType) -> DType:
 def from_numpy(value: object) -> DType:
     """The record of a numpy dtype, or of anything `np.dtype` accepts, in either byte order.
 
-    Raises KeyError for a dtype without a record (strings, objects, complex numbers ...).
+    Objects are strings, as are numpy's own types of text. Raises KeyError for a dtype without a
+    record (complex numbers, dates ...).
     """
     numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
+    if numpy_dtype.kind in "UT":
+        return _BY_NAME["string"]
     found = _BY_NUMPY.get(numpy_dtype) or _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
     if found is None:
         raise KeyError(f"no element type for numpy dtype {numpy_dtype}")

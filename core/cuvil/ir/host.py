@@ -60,6 +60,14 @@ class WeightOp(IRDLOperation):
 
 
 @irdl_op_definition
+class RunOp(IRDLOperation):
+    """The run itself, for kernels that make strings. Nothing reads or writes it as memory."""
+
+    name = "host.run"
+    result = result_def(BufferType)
+
+
+@irdl_op_definition
 class AllocOp(IRDLOperation):
     """A planned buffer: byte offset into the arena of a memory space."""
 
@@ -217,6 +225,6 @@ class HostReturnOp(IRDLOperation):
 
 OPS = [
     ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, SignalOp, WaitOp, IfOp,
-    ForOp, BindOp, CheckOp, GrowingOp, GrowOp, GiveOp, HostReturnOp,
+    ForOp, BindOp, CheckOp, GrowingOp, GrowOp, GiveOp, RunOp, HostReturnOp,
 ]  # fmt: skip
 HOST = Dialect("host", list(OPS), [])

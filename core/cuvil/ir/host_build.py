@@ -28,6 +28,10 @@ def weight(key: str, offset: int, space: str = "host") -> Operation:
     return host.WeightOp.create(result_types=[BYTES], properties=properties)
 
 
+def run() -> Operation:
+    return host.RunOp.create(result_types=[BYTES])
+
+
 def alloc(offset: Dim, size: Dim, space: str = "host") -> Operation:
     properties = {
         "offset": DimsAttr.new((offset,)),

@@ -93,6 +93,17 @@ class ConvertOp(IRDLOperation):
 
 
 @irdl_op_definition
+class CallOp(IRDLOperation):
+    """A function on strings (a row of `ops.string_meaning`): strings, then indices, then the buffer
+    of its table, then that of the run, where it has them."""
+
+    name = "nest.call"
+    fn = prop_def(StringAttr)
+    args_ = var_operand_def()
+    result = result_def(ElementType)
+
+
+@irdl_op_definition
 class LoadOp(IRDLOperation):
     """The element of a buffer at an element offset."""
 
@@ -190,7 +201,7 @@ class TemplateOp(IRDLOperation):
 
 
 OPS = [
-    KernelOp, DimOp, ConstantOp, IndexOp, ScalarOp, ConvertOp, LoadOp, StoreOp, ForOp, IfOp,
+    KernelOp, DimOp, ConstantOp, IndexOp, ScalarOp, ConvertOp, CallOp, LoadOp, StoreOp, ForOp, IfOp,
     NestYieldOp, FailIfOp, ScratchOp, TemplateOp,
 ]  # fmt: skip
 NEST = Dialect("nest", list(OPS), [BufferType, ElementType])

@@ -116,7 +116,8 @@ class NestBuilder:
 
     # -- elements ------------------------------------------------------------------------------
     def const(self, value: float | int | bool, dtype: str) -> SSAValue:
-        """A literal element; a u64 from 2**63 on is written as the i64 of the same bits."""
+        """A literal element; a u64 from 2**63 on is written as the i64 of the same bits. The only
+        string is the empty one, written 0."""
         attr: Attribute
         if dtype == "bool":
             attr = BoolAttr.from_bool(bool(value))
@@ -144,6 +145,23 @@ class NestBuilder:
         if dtype_of(value) == dtype:
             return value
         return self.scalar("cast", value, result=dtype, to=dtype)
+
+    def call(
+        self,
+        fn: str,
+        args: Sequence[Index],
+        result: str,
+        table: SSAValue | None = None,
+        run: SSAValue | None = None,
+    ) -> SSAValue:
+        """A function on strings: its strings and numbers, the buffers of its table and the run."""
+        operands = [self.value(a) for a in args] + [v for v in (table, run) if v is not None]
+        op = nest.CallOp.create(
+            operands=operands,
+            result_types=[ElementType.new(result)],
+            properties={"fn": StringAttr(fn)},
+        )
+        return self._add(op).results[0]
 
     def to_index(self, value: SSAValue) -> SSAValue:
         """An integer element as an index (sign-extended)."""

@@ -18,6 +18,7 @@ from cuvil.ir.pool import Pool
 from cuvil.ir.record import of, tensor_type
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.bind import bind_symbols
+from cuvil.ops.string_meaning import as_texts
 
 Array = np.ndarray[Any, Any]
 Env = Mapping[str, int]
@@ -189,9 +190,9 @@ class _State:
 
 def _start(graph: Graph, feeds: Mapping[str, Array]) -> _State:
     types = {n: tensor_type(v) for n, v in zip(graph.input_names, graph.inputs, strict=True)}
-    env = bind_symbols(types, {name: np.asarray(value) for name, value in feeds.items()})
+    feeds = {name: as_texts(np.asarray(value)) for name, value in feeds.items()}
+    env = bind_symbols(types, feeds)
     values = {
-        value: np.asarray(feeds[name])
-        for name, value in zip(graph.input_names, graph.inputs, strict=True)
+        value: feeds[name] for name, value in zip(graph.input_names, graph.inputs, strict=True)
     }
     return _State(graph.pool, env, values)

@@ -12,12 +12,15 @@ from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.ir.types import BufferType, DimsAttr, TensorType
 from cuvil.ops.lowering import Scratch
 
+RUN: tuple[str, Dim] = ("u8", 0)
+
 
 class OpCx:
     """KernelCx (and ElementCx) of a single op whose operands and results are buffers.
 
     The kernel's buffers are the operands, the results, then one buffer for each scratch of a
-    symbolic size, which holds a part for every task (`arena`: its dtype and elements).
+    symbolic size, which holds a part for every task (`arena`: its dtype and elements), and one
+    for the run where strings are made (`RUN`).
     """
 
     def __init__(self, op: Operation, name: str) -> None:
@@ -41,6 +44,14 @@ class OpCx:
 
     def operand(self, i: int, index: Sequence[Index]) -> Value:
         return self.b.load(self._buffer(i), self.b.flatten(index, self.operand_types[i].dims))
+
+    def buffer(self, i: int) -> Value:
+        return self._buffer(i)
+
+    def run(self) -> Value:
+        self.arena.append(RUN)
+        block = self.kernel.body.block
+        return block.insert_arg(BufferType.new("u8"), len(block.args) - 1)
 
     def tasks(self, dims: Sequence[Dim]) -> tuple[Index, ...]:
         self._tasks = product(dims)

@@ -25,6 +25,8 @@ class ElementCx(Protocol):
     operand(i, index): the element of operand i at a multi-index of its own rank. The operand may
     be a buffer (a load) or a fused producer (inlined): the lowering does not care. It is built
     where the builder stands, so a lowering asks inside the innermost loop that needs it.
+    buffer(i): that of an operand that is a constant of several elements. run(): the buffer that
+    stands for the run, for functions that make strings.
     """
 
     b: NestBuilder
@@ -35,6 +37,8 @@ class ElementCx(Protocol):
     @property
     def result_type(self) -> TensorType: ...
     def operand(self, i: int, index: Sequence[Index]) -> Value: ...
+    def buffer(self, i: int) -> Value: ...
+    def run(self) -> Value: ...
 
 
 class KernelCx(ElementCx, Protocol):

@@ -20,6 +20,8 @@ from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.ops import scalars
 from cuvil.ops.nest_accesses import Accesses
+from cuvil.ops.string_meaning import CALLS, as_array, call
+from cuvil.ops.string_records import RECORD, memory_type, to_records, to_texts
 
 Array = np.ndarray[Any, Any]
 DIVIDES = ("div", "mod")
@@ -78,6 +80,8 @@ def _constant(run: _Run, op: Operation) -> None:
     value, kind = _number(op.properties["value"]), op.results[0].type
     if not isinstance(kind, ElementType):
         run.set(op, int(value))
+    elif kind.dtype.is_string:
+        run.set(op, "")
     elif kind.dtype.kind == "uint":  # from 2**63 on by its bits
         run.set(op, kind.dtype.numpy.type(value % 2**kind.dtype.bits))
     else:
@@ -144,6 +148,15 @@ def _convert(run: _Run, op: Operation) -> None:
         run.set(op, kind.dtype.numpy.type(value) if isinstance(kind, ElementType) else int(value))
 
 
+def _call(run: _Run, op: Operation) -> None:
+    assert isinstance(op, nest.CallOp)
+    row = CALLS[op.fn.data]
+    values = [run.values[v] for v in op.operands]
+    count = row.texts + row.numbers
+    table = values[count] if row.prepare is not None else None
+    run.set(op, call(row.name, values[:count], table)[()])
+
+
 def _place(run: _Run, op: Operation, at: int, write: bool) -> tuple[Array, Any]:
     """A buffer and the offset in it, which is checked; that of a masked iteration is 0."""
     buffer, offset = run.get(op, at), run.get(op, at + 1)
@@ -163,18 +176,21 @@ def _place(run: _Run, op: Operation, at: int, write: bool) -> tuple[Array, Any]:
 
 def _load(run: _Run, op: Operation) -> None:
     buffer, offset = _place(run, op, 0, write=False)
-    run.set(op, buffer[offset])
+    value = buffer[offset]
+    run.set(op, to_texts(value) if buffer.dtype == RECORD else value)
 
 
 def _store(run: _Run, op: Operation) -> None:
     buffer, offset = _place(run, op, 1, write=True)
     value = run.get(op, 0)
+    if buffer.dtype == RECORD:
+        value = to_records(value)
     if value.dtype != buffer.dtype:
         raise TypeError(f"{value.dtype} stored into a buffer of {buffer.dtype}")
     if run.mask is not None:
         value = np.broadcast_to(value, run.mask.shape)[run.mask]
         offset = offset[run.mask]
-    elif isinstance(value, np.ndarray):
+    elif isinstance(value, np.ndarray) and value.shape:
         offset = np.broadcast_to(offset, value.shape)
     buffer[offset] = value
 
@@ -235,7 +251,8 @@ def _both(run: _Run, op: nest.IfOp, cond: Array) -> list[Any]:
     then, orelse = branches
     if not then or not orelse:
         return then or orelse
-    return [np.where(cond, a, b) for a, b in zip(then, orelse, strict=True)]
+    pairs = zip(then, orelse, strict=True)
+    return [np.where(cond, as_array(a), as_array(b)) for a, b in pairs]
 
 
 def _fail_if(run: _Run, op: Operation) -> None:
@@ -250,7 +267,7 @@ def _scratch(run: _Run, op: Operation) -> None:
     kind = op.result.type.dtype
     count = evaluate(op.bytes.data[0], run.env) // kind.size
     lanes = 1 if run.accesses is None else run.accesses.lanes.size
-    buffer = np.empty(count * lanes, kind.numpy)
+    buffer = np.empty(count * lanes, memory_type(kind))
     if run.accesses is not None:
         run.private[id(buffer)] = count
         run.kept.append(buffer)
@@ -263,6 +280,7 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "nest.index": _index,
     "nest.scalar": _scalar,
     "nest.convert": _convert,
+    "nest.call": _call,
     "nest.load": _load,
     "nest.store": _store,
     "nest.for": _for,

@@ -20,6 +20,7 @@ from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ops import scalar_expansions as expand
 from cuvil.ops import scalar_meaning as meaning
 from cuvil.ops.scalar_erf import erf
+from cuvil.ops.string_meaning import as_array, as_texts
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +33,8 @@ SIGNED = tuple(t.name for t in DTYPES if t.is_signed and not t.is_narrow)
 NUMBERS = INTS + FLOATS
 BOOL = ("bool",)
 ALL = BOOL + NUMBERS
-STORED = ALL + NARROW  # everything that lies in memory
+STORED = ALL + NARROW  # every type of numbers that lies in memory
+MOVED = (*STORED, "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def _activation(name: str, ulp: float, slack: float, **attrs: float) -> Scalar:
 
 
 _ROWS: tuple[Scalar, ...] = (
-    _exact("identity", 1, STORED, np.asarray, moves=True),
+    _exact("identity", 1, MOVED, np.asarray, moves=True),
     _exact("add", 2, NUMBERS, np.add, commutative=True),
     _exact("sub", 2, NUMBERS, np.subtract),
     _exact("mul", 2, NUMBERS, np.multiply, commutative=True),
@@ -187,8 +189,8 @@ _ROWS: tuple[Scalar, ...] = (
     _exact("not", 1, BOOL + INTS, np.invert),
     _exact("shift_left", 2, INTS, meaning.shift_left),
     _exact("shift_right", 2, INTS, meaning.shift_right),
-    _compare("eq", ALL, np.equal, commutative=True),
-    _compare("ne", ALL, np.not_equal, commutative=True),
+    _compare("eq", (*ALL, "string"), np.equal, commutative=True),
+    _compare("ne", (*ALL, "string"), np.not_equal, commutative=True),
     _compare("lt", NUMBERS, np.less),
     _compare("le", NUMBERS, np.less_equal),
     _compare("gt", NUMBERS, np.greater),
@@ -202,7 +204,7 @@ _ROWS: tuple[Scalar, ...] = (
         result="bool",
         attrs=MappingProxyType({"detect_negative": 1, "detect_positive": 1}),
     ),
-    _exact("select", 3, STORED, meaning.select, conditional=True, moves=True),
+    _exact("select", 3, MOVED, meaning.select, conditional=True, moves=True),
     _exact("cast", 1, STORED, meaning.cast, result="to", attrs=MappingProxyType({"to": None})),
     _exact(
         "cast_narrow",  # a cast to a narrow type that is not the usual one
@@ -276,7 +278,7 @@ def evaluate(name: str, *args: Any, **attrs: Any) -> Array:
     KeyError for an unknown name or attribute, TypeError for dtypes the row does not take.
     """
     row = scalar(name)
-    arrays = [np.asarray(a) for a in args]
+    arrays = [as_texts(as_array(a)) for a in args]
     operand = from_numpy(arrays[-1].dtype)
     expected = row.operand_dtypes(operand)
     if [a.dtype for a in arrays] != [t.numpy for t in expected] or not row.supports(operand):

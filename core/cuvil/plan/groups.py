@@ -50,6 +50,11 @@ EXPENSIVE = frozenset(
         "silu",
         "softplus",
         "mish",
+        "string_find",
+        "string_match",
+        "string_concat",
+        "string_case",
+        "string_count",
     ]
 )
 
@@ -237,7 +242,9 @@ class _Partition:
 
     def _fits_epilogue(self, op: Operation) -> bool:
         """Epilogues work on rows of vectors: pointwise with broadcasting, nothing that permutes."""
-        return is_pointwise(op) or of(op).name == "broadcast"
+        kinds = [tensor_type(v).dtype for v in (*op.operands, *op.results)]
+        moves = is_pointwise(op) or of(op).name == "broadcast"
+        return moves and not any(kind.is_string for kind in kinds)
 
     def _may_pull(self, op: Operation, consumer: Operation) -> bool:
         """Whether the consumer's lowering asks for each operand element about once."""

@@ -23,6 +23,8 @@ from cuvil.ir.types import BufferType, TensorType
 from cuvil.ops.bind import bind_symbols
 from cuvil.ops.interpreter import evaluate_op
 from cuvil.ops.nest_interpreter import run_kernel
+from cuvil.ops.string_meaning import as_texts
+from cuvil.ops.string_records import memory_type, to_records, to_texts
 from cuvil.plan.plan import DevicePlan, Plan
 from cuvil.plan.steps import HOST
 from cuvil.plan.template_meaning import run_template
@@ -37,6 +39,7 @@ def run_plan(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, Array]:
     Raises InputError, DTypeError or ShapeMismatchError for wrong feeds, RuntimeFailure naming the
     kernel and the user's nodes where a run fails or a kernel leaves its buffers.
     """
+    feeds = {name: as_texts(np.asarray(value)) for name, value in feeds.items()}
     arrays = {name: np.ascontiguousarray(value) for name, value in feeds.items()}
     types = {port.name: port.type for port in plan.inputs}
     run = _Run(plan, bind_symbols(types, feeds), weights_of(plan))
@@ -69,14 +72,16 @@ def _garbage(size: int) -> Array:
 
 
 def _bytes(array: Array) -> Array:
-    return array.reshape(-1).view(np.uint8)
+    flat = array.reshape(-1)
+    return (to_records(flat) if flat.dtype == object else flat).view(np.uint8)
 
 
 def _tensor(data: Array, kind: TensorType, env: Mapping[str, int]) -> Array:
     """The tensor that an output's buffer begins with, once all its dims are known."""
     shape = [evaluate(d, env) for d in kind.dims]
     count = evaluate(kind.size, env)
-    return data[: count * kind.dtype.size].view(kind.dtype.numpy).reshape(shape)
+    array = data[: count * kind.dtype.size].view(memory_type(kind.dtype)).reshape(shape)
+    return np.asarray(to_texts(array), object) if kind.dtype.is_string else array
 
 
 @dataclass
@@ -127,6 +132,10 @@ def _weight(run: _Run, op: Operation) -> None:
     size = run.plan.pool.get(op.key.data).nbytes
     start = 0 if op.space.data == HOST else run.device(op.space.data).weights_offset
     run.buffers[op.result] = run.part(run.weights, start + op.offset.value.data, size, op)
+
+
+def _run(run: _Run, op: Operation) -> None:
+    run.buffers[op.results[0]] = _garbage(0)
 
 
 def _alloc(run: _Run, op: Operation) -> None:
@@ -183,7 +192,7 @@ def _named(run: _Run, op: host.LaunchOp) -> str:
 
 def _typed(data: Array, kind: object) -> Array:
     assert isinstance(kind, BufferType)
-    return data[: data.size // kind.dtype.size * kind.dtype.size].view(kind.dtype.numpy)
+    return data[: data.size // kind.dtype.size * kind.dtype.size].view(memory_type(kind.dtype))
 
 
 def _copy(run: _Run, op: Operation) -> None:
@@ -247,6 +256,7 @@ def _give(run: _Run, op: Operation) -> None:
 _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.argument": _argument,
     "host.weight": _weight,
+    "host.run": _run,
     "host.alloc": _alloc,
     "host.view": _view,
     "host.launch": _launch,

@@ -34,15 +34,15 @@ class Kernel:
 
     reads: tensors whose buffers come first; twins: positions of reads whose buffers then come once
     more; writes: results whose buffers come next; room: bytes of arena buffers that come last
-    (scratch of run-time size). packed: reads that the kernel wants in another form (see
-    `plan.packing`), by position. tasks: 0 where the backend decides.
+    (scratch of run-time size), None for the run itself. packed: reads that the kernel wants in
+    another form (see `plan.packing`), by position. tasks: 0 where the backend decides.
     """
 
     op: nest.KernelOp
     reads: list[Value]
     writes: list[Value]
     tasks: Dim
-    room: list[tuple[str, Dim]] = field(default_factory=list)
+    room: list[tuple[str, Dim | None]] = field(default_factory=list)
     packed: dict[int, Packed] = field(default_factory=dict)
     twins: list[int] = field(default_factory=list)
 
@@ -65,8 +65,10 @@ class Draft:
     block: Block = field(default_factory=Block)
     reads: dict[Value, Value] = field(default_factory=dict)
     writes: dict[Value, Value] = field(default_factory=dict)
-    room: list[tuple[str, Dim]] = field(default_factory=list)
+    room: list[tuple[str, Dim | None]] = field(default_factory=list)
     twins: list[int] = field(default_factory=list)
+
+    run_buffer: Value | None = None
 
     def __post_init__(self) -> None:
         for value in reads_of(self.group, self.pool, self.layouts):
@@ -90,7 +92,7 @@ class Draft:
         return at, self.block.insert_arg(kind, at)
 
     def puller(self) -> Puller:
-        return Puller(self.b, self.pool, self.reads, self.layouts)
+        return Puller(self.b, self.pool, self.reads, self.layouts, self.run)
 
     def arena_room(self, dtype: str, count: Dim) -> Value:
         """A buffer operand for scratch of run-time size; count: elements in all."""
@@ -98,6 +100,14 @@ class Draft:
         arg = self.block.insert_arg(BufferType.new(dtype), len(self.block.args) - 1)
         self.room.append((dtype, count * size))
         return arg
+
+    def run(self) -> Value:
+        """The buffer operand that stands for the run."""
+        if self.run_buffer is None:
+            kind = BufferType.new("u8")
+            self.run_buffer = self.block.insert_arg(kind, len(self.block.args) - 1)
+            self.room.append(("u8", None))
+        return self.run_buffer
 
     def finish(self, name: str, tasks: Dim, packed: dict[int, Packed] | None = None) -> Kernel:
         op = kernel_op(name, tasks, self.block)

@@ -96,6 +96,12 @@ class Cx:
     def operand(self, i: int, index: Sequence[Index]) -> Value:
         return self.puller.element(self.op.operands[i], index)
 
+    def buffer(self, i: int) -> Value:
+        return self.puller.buffers[self.op.operands[i]]
+
+    def run(self) -> Value:
+        return self.draft.run()
+
     def tasks(self, dims: Sequence[Dim]) -> tuple[Index, ...]:
         self.task_dims = tuple(dims)
         return self.b.unflatten(self.draft.task, dims)

@@ -33,6 +33,7 @@ from cuvil.plan.steps import (
     Launch,
     Ref,
     Repeat,
+    Run,
     Signal,
     Step,
     View,
@@ -208,6 +209,8 @@ class _HostEmitter:
             op = make.argument(ref.index)
         elif isinstance(ref, Weight):
             op = make.weight(ref.key, self._weight(ref), ref.space)
+        elif isinstance(ref, Run):
+            op = make.run()
         elif isinstance(ref, View):
             op = make.view(self.buffer(ref.base), ref.offset)
         else:

@@ -33,6 +33,7 @@ from cuvil.plan.steps import (
     Launch,
     Ref,
     Repeat,
+    Run,
     Step,
     View,
     Weight,
@@ -287,7 +288,7 @@ class _Planner:
         if over is not None:
             self.memory.places[group.root.results[0]] = self.memory.places[over]
         writes = [self._destination(v) for v in group.root.results if over is None]
-        room = [self.memory.new(size) for _, size in kernel.room]
+        room = [Run() if size is None else self.memory.new(size) for _, size in kernel.room]
         launch = Launch(kernel.name, (*reads, *writes, *room), kernel.tasks, site)
         self._append(steps, launch)
 

@@ -33,13 +33,15 @@ class Puller:
     """Computes elements of values in one kernel.
 
     buffers: values that lie in memory, by the strides of layouts. given: values that somebody else
-    computes (an anchor's accumulator). axes: how this kernel walks the axes (None: one by one).
+    computes (an anchor's accumulator). run: gives the buffer that stands for the run. axes: how
+    this kernel walks the axes (None: one by one).
     """
 
     b: NestBuilder
     pool: Pool
     buffers: Mapping[Value, Value]
     layouts: Layouts
+    run: Callable[[], Value]
     given: dict[Value, Given] = field(default_factory=dict)
     axes: Axes | None = None
     _memo: dict[tuple[int, Value, tuple[Index, ...]], tuple[Block, Value]] = field(
@@ -118,6 +120,12 @@ class OpCx:
 
     def operand(self, i: int, index: Sequence[Index]) -> Value:
         return self.puller.element(self.op.operands[i], index)
+
+    def buffer(self, i: int) -> Value:
+        return self.puller.buffers[self.op.operands[i]]
+
+    def run(self) -> Value:
+        return self.puller.run()
 
 
 def collapse(shape: Sequence[Dim], values: Sequence[Value], layouts: Layouts) -> list[list[int]]:

@@ -33,6 +33,11 @@ class Arena:
 
 
 @dataclass(frozen=True)
+class Run:
+    """The run itself, for kernels that make strings: no memory of the program's."""
+
+
+@dataclass(frozen=True)
 class View:
     """A part of another buffer from a byte offset on."""
 
@@ -40,7 +45,7 @@ class View:
     offset: Dim
 
 
-Ref = Argument | Weight | Arena | View
+Ref = Argument | Weight | Arena | Run | View
 
 
 def base_of(ref: Ref) -> Ref:

@@ -206,6 +206,7 @@ _RULES: dict[type[Operation], Callable[[_Checker, Any], None]] = {
     host.WeightOp: _weight,
     host.AllocOp: _alloc,
     host.ViewOp: _anything,
+    host.RunOp: _anything,
     host.LaunchOp: _launch,
     host.CopyOp: _copy,
     host.SignalOp: _queued,

@@ -176,6 +176,10 @@ def _weight(w: _Walk, op: host.WeightOp) -> None:
     w.valid[owner] = w.places[op.result]
 
 
+def _run(w: _Walk, op: host.RunOp) -> None:
+    w.own(op, "the run", "", 0, 0)
+
+
 def _alloc(w: _Walk, op: host.AllocOp) -> None:
     start, size, space = w.dim(op, "offset"), w.dim(op, "bytes"), op.space.data
     arena = evaluate(w.memory(space).arena_bytes, w.env)
@@ -300,6 +304,7 @@ def _check(w: _Walk, op: host.CheckOp) -> None:
 _STEPS: dict[type[Operation], Callable[[_Walk, Any], None]] = {
     host.ArgumentOp: _argument,
     host.WeightOp: _weight,
+    host.RunOp: _run,
     host.AllocOp: _alloc,
     host.ViewOp: _view,
     host.LaunchOp: _launch,

@@ -12,11 +12,14 @@ from cuvil.ir.names import Block, Operation, Value, VerifyException
 from cuvil.ir.nest_build import INDEX
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.ops.scalars import SCALARS
+from cuvil.ops.string_meaning import CALLS
 
 # A template's buffer that it writes.
 RESULT_OF = {"contract": 2, "winograd": 2, "depthwise": 2, "attention": 3}
 LOOPS = ("", "parallel", "reduce", "unroll")
 BOOL = ElementType.new("bool")
+STRING = ElementType.new("string")
+BYTES = BufferType.new("u8")
 IN_EPILOGUE = (nest.DimOp, nest.ConstantOp, nest.IndexOp, nest.LoadOp, nest.ScalarOp)
 
 
@@ -57,6 +60,8 @@ def loads(kernel: nest.KernelOp) -> set[int]:
             read.add(op.buffer)
         elif isinstance(op, nest.TemplateOp):
             read.update(op.buffers)
+        elif isinstance(op, nest.CallOp):
+            read.update(op.args_)
     return {i for i, arg in enumerate(block.args) if arg in read and i not in written}
 
 
@@ -161,6 +166,15 @@ def _convert(op: nest.ConvertOp) -> None:
     _must(fits, f"nest.convert from {source} to {target}")
 
 
+def _call(op: nest.CallOp) -> None:
+    row = CALLS.get(op.fn.data)
+    if row is None:
+        raise _Illegal(f"there is no function '{op.fn.data}'")
+    buffers = (row.prepare is not None) + row.makes
+    operands = [STRING] * row.texts + [INDEX] * row.numbers + [BYTES] * buffers
+    _types(op, operands, [ElementType.new(row.result)])
+
+
 def _load(op: nest.LoadOp) -> None:
     kind = op.buffer.type
     assert isinstance(kind, BufferType)
@@ -210,6 +224,7 @@ _RULES: dict[type[Operation], Callable[[Any], None]] = {
     nest.IndexOp: _index,
     nest.ScalarOp: _scalar,
     nest.ConvertOp: _convert,
+    nest.CallOp: _call,
     nest.LoadOp: _load,
     nest.StoreOp: _store,
     nest.ForOp: _for,

@@ -62,8 +62,19 @@ typedef enum cuvil_dtype {
   CUVIL_I4 = 20,
   CUVIL_U4 = 21,
   CUVIL_I2 = 22,
-  CUVIL_U2 = 23
+  CUVIL_U2 = 23,
+  CUVIL_STRING = 24 /* elements are cuvil_string */
 } cuvil_dtype;
+
+/* A string: `size` bytes of UTF-8 at `data`, not closed by a zero; data may be NULL where size is
+ * 0. Nobody changes or frees what an element points to. The bytes of inputs are the caller's and
+ * must stay until the run's outputs have been read, which may point to the same bytes. What a run
+ * makes is valid until the context's next run, or its end; what is constant, as long as the model.
+ */
+typedef struct cuvil_string {
+  const char *data;
+  int64_t size;
+} cuvil_string;
 
 typedef struct cuvil_frame cuvil_frame;
 
@@ -109,6 +120,9 @@ typedef struct cuvil_runtime_api {
   /* A ticket for all that is on the queue now; device_wait returns when that is done. */
   uint64_t (*device_signal)(cuvil_frame *frame, int32_t device);
   int32_t (*device_wait)(cuvil_frame *frame, int32_t device, uint64_t ticket);
+  /* Memory for the bytes of strings, valid until the context's next run. From any thread of the
+   * run; NULL if refused. */
+  void *(*string_bytes)(cuvil_frame *frame, int64_t bytes);
 } cuvil_runtime_api;
 
 /* What a run has of a device's memory. */

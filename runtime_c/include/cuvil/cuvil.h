@@ -217,6 +217,8 @@ const char *cuvil_status_text(cuvil_status status);
 const char *cuvil_dtype_name(uint8_t dtype);
 /* Bytes of one element, 0 for an unknown type. */
 uint32_t cuvil_dtype_size(uint8_t dtype);
+/* What the address of an element must be a multiple of. */
+uint32_t cuvil_dtype_align(uint8_t dtype);
 
 #ifdef __cplusplus
 }

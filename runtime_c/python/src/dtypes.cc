@@ -10,10 +10,13 @@ namespace {
 py::dtype *known[LAST_DTYPE + 1];
 
 /* numpy has no such type of its own. */
-bool is_foreign(uint8_t dtype) { return dtype == CUVIL_BF16 || dtype > CUVIL_F64; }
+bool is_foreign(uint8_t dtype) {
+  return dtype == CUVIL_BF16 || (dtype > CUVIL_F64 && dtype != CUVIL_STRING);
+}
 
 py::dtype *make_dtype(uint8_t dtype) {
   const char *name = cuvil_dtype_name(dtype);
+  if (dtype == CUVIL_STRING) return new py::dtype("O");
   if (!is_foreign(dtype)) return new py::dtype(name);
   try {
     return new py::dtype(py::dtype::from_args(py::module_::import("ml_dtypes").attr(name)));

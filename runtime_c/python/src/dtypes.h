@@ -10,7 +10,7 @@ namespace cuvil {
 
 namespace py = pybind11;
 
-constexpr uint8_t LAST_DTYPE = CUVIL_U2;
+constexpr uint8_t LAST_DTYPE = CUVIL_STRING;
 
 /* numpy's dtype for an element type. bfloat16 and the narrow types are those of ml_dtypes, or
  * unsigned integers of their size where that is missing or does not know them. */

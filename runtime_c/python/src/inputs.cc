@@ -7,6 +7,7 @@
 #include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
+#include "strings.h"
 
 namespace cuvil {
 
@@ -189,6 +190,7 @@ Borrowed::~Borrowed() {
 }
 
 cuvil_value read_input(py::handle object, const cuvil_tensor_info &info, Borrowed &borrowed) {
+  if (info.dtype == CUVIL_STRING) return read_strings(object, info, borrowed);
   if (py::isinstance<py::array>(object)) {
     return read_array(py::reinterpret_borrow<py::array>(object), info, borrowed);
   }

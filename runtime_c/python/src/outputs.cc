@@ -5,6 +5,7 @@
 
 #include "dtypes.h"
 #include "errors.h"
+#include "strings.h"
 
 namespace cuvil {
 
@@ -36,13 +37,16 @@ py::object make_output(const cuvil_tensor_info &info, cuvil_value &value) {
     value = cuvil_output(nullptr, 0);
     return py::none();
   }
-  py::array array(numpy_dtype(info.dtype), shape_of(value));
+  bool strings = info.dtype == CUVIL_STRING;
+  py::array array =
+      strings ? string_room(shape_of(value)) : py::array(numpy_dtype(info.dtype), shape_of(value));
   value.data = array.mutable_data();
   return array;
 }
 
 void use_output(py::handle object, const cuvil_tensor_info &info, cuvil_value &value) {
   std::string about = "output '" + std::string(info.name) + "': ";
+  if (info.dtype == CUVIL_STRING) raise("InputError", about + "strings are always new arrays");
   if (!py::isinstance<py::array>(object)) raise("InputError", about + "expected a numpy array");
   auto array = py::reinterpret_borrow<py::array>(object);
   constexpr int usable = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
@@ -65,6 +69,7 @@ void use_output(py::handle object, const cuvil_tensor_info &info, cuvil_value &v
 
 py::object finish_output(py::object object, const cuvil_tensor_info &info,
                          const cuvil_value &value) {
+  if (info.dtype == CUVIL_STRING) return strings_of(value);
   if (!object.is_none()) {
     auto array = py::reinterpret_borrow<py::array>(object);
     if (has_shape(array, value)) return object;

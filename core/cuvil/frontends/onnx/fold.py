@@ -43,8 +43,8 @@ def fold(
     """
     if any(isinstance(d, SymDim) for d in out.dims) or not isinstance(out.size, int):
         return None
-    if out.size > LIMIT or _symbolic_attrs(name, attrs):
-        return None
+    if out.size > LIMIT or out.dtype.is_string or _symbolic_attrs(name, attrs):
+        return None  # of objects, only dimensions are known values
     try:
         if all(map(is_numeric, operands)):
             return _numeric(name, operands, attrs, out)

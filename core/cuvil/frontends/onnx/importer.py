@@ -24,7 +24,7 @@ from cuvil.frontends.onnx.equal import Equalities
 from cuvil.frontends.onnx.functions import schema_function
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.frontends.onnx.shapes import Symbols
-from cuvil.frontends.onnx.weights import constant_key
+from cuvil.frontends.onnx.weights import constant_key, constant_texts
 from cuvil.ir.dims import Dim, SymDim, bounds, symbol, symbols
 from cuvil.ir.dims_upper import Top
 from cuvil.ir.graph import Graph
@@ -284,9 +284,10 @@ class Importer:
 
     def constant(self, tensor: ir.TensorProtocol, node: str = "") -> Value:
         """A constant of the file, at the top of the graph, where every region sees it."""
-        key = constant_key(self.opened, tensor, self.graph.pool, node)
+        texts = constant_texts(self.opened, tensor, node)
+        key = "" if texts is not None else constant_key(self.opened, tensor, self.graph.pool, node)
         with self.b.inside(self._constants), self.b.at(tensor.name or node or "constant"):
-            return self.b.file_constant(key)
+            return self.b.file_constant(key) if texts is None else self.b.strings(texts)
 
     def place_constants(self) -> None:
         """Puts the file's constants before everything else, once all nodes are imported."""

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 
-from cuvil.errors import ModelError
+from cuvil.errors import ModelError, UnsupportedError
 from cuvil.frontends.onnx import tensor_data
 from cuvil.frontends.onnx.external import (
     ExternalFiles,
@@ -96,6 +97,8 @@ class OpenedModel:
         """
         where = self._where(proto, node)
         dtype = tensor_data.dtype_of(proto, where)
+        if dtype.is_string:
+            raise UnsupportedError(f"{where}: strings where numbers are needed")
         shape = tensor_data.shape_of(proto, dtype, where)
         storage = tensor_data.storage_of(proto, where)
         if storage == "raw_data":
@@ -111,6 +114,10 @@ class OpenedModel:
             data = tensor_data.unpacked(data, dtype, shape, where)
         tensor_data.check_values(data, dtype, shape, where)
         return TensorData(data, dtype, shape)
+
+    def texts(self, proto: onnx.TensorProto, node: str = "") -> np.ndarray:
+        """The values of a tensor of strings, as an array of str; errors as `tensor`."""
+        return tensor_data.texts_of(proto, self._where(proto, node))
 
     def constant(self, proto: onnx.TensorProto, pool: Pool, node: str = "") -> Constant:
         """Adds the tensor to `pool`, by reference where it is large; errors as `tensor`."""

@@ -16,6 +16,7 @@ __all__ = [
     "packed_bytes",
     "shape_of",
     "storage_of",
+    "texts_of",
     "typed_values",
     "unpacked",
 ]
@@ -99,6 +100,23 @@ def typed_values(
     if not np.array_equal(narrow.astype(wide), array, equal_nan=dtype.is_float):
         raise ModelError(f"{where}: a value in {field} does not fit {dtype}")
     return narrow.view(np.uint8).data
+
+
+def texts_of(proto: onnx.TensorProto, where: str) -> np.ndarray:
+    """The strings of a tensor of them; ModelError where they are no UTF-8 or of another number."""
+    shape = shape_of(proto, dtype_of(proto, where), where)
+    storage = storage_of(proto, where)
+    if storage not in (None, "string_data"):
+        raise ModelError(f"{where}: string values belong in string_data, not {storage}")
+    if len(proto.string_data) != math.prod(shape):
+        raise ModelError(f"{where}: {len(proto.string_data)} strings for shape {list(shape)}")
+    result = np.empty(len(proto.string_data), object)
+    for i, data in enumerate(proto.string_data):
+        try:
+            result[i] = data.decode()
+        except UnicodeDecodeError:
+            raise ModelError(f"{where}: string {data[:40]!r} is not UTF-8") from None
+    return result.reshape(shape)
 
 
 def packed_bytes(dtype: dtypes.DType, shape: tuple[int, ...]) -> int:

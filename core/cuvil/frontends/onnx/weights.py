@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -9,7 +10,7 @@ from cuvil.errors import ModelError
 from cuvil.frontends.onnx.opener import OpenedModel
 from cuvil.ir.pool import Pool
 
-__all__ = ["constant_key", "tensor_proto"]
+__all__ = ["constant_key", "constant_texts", "tensor_proto"]
 
 
 def tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
@@ -20,7 +21,9 @@ def tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
         return _external(tensor)
     proto = onnx.TensorProto(name=tensor.name or "", data_type=int(tensor.dtype))
     proto.dims.extend(int(d) for d in tensor.shape)
-    return proto  # strings: the opener says that they are not supported
+    if isinstance(tensor, ir.StringTensor):
+        proto.string_data.extend(tensor.string_data())
+    return proto
 
 
 def _external(tensor: ir.ExternalTensor) -> onnx.TensorProto:
@@ -35,6 +38,15 @@ def _external(tensor: ir.ExternalTensor) -> onnx.TensorProto:
         if value is not None:
             proto.external_data.add(key=key, value=str(value))
     return proto
+
+
+def constant_texts(
+    opened: OpenedModel, tensor: ir.TensorProtocol, node: str = ""
+) -> np.ndarray | None:
+    """The strings of a tensor of them, as an array of str; None for a tensor of numbers."""
+    if tensor is None or int(tensor.dtype) != onnx.TensorProto.STRING:
+        return None
+    return opened.texts(tensor_proto(tensor), node)
 
 
 def constant_key(opened: OpenedModel, tensor: ir.TensorProtocol, pool: Pool, node: str = "") -> str:

@@ -29,14 +29,16 @@ def constant(
     sparse_value: Any = None,
 ) -> Value:
     """The tensor that one of the attributes holds."""
-    given = [value, value_float, value_floats, value_int, value_ints]
-    if value_string is not None or value_strings is not None or sparse_value is not None:
-        cx.fail("constants of strings and sparse constants are not supported")
+    given = [value, value_float, value_floats, value_int, value_ints, value_string, value_strings]
+    if sparse_value is not None:
+        cx.fail("sparse constants are not supported")
     if sum(v is not None for v in given) != 1:
         cx.bad("needs exactly one value")
     if value is not None:
         return cx.tensor(value)
     numbers = next(v for v in given if v is not None)
+    if value_string is not None or value_strings is not None:
+        return cx.b.const(np.array(numbers, object))
     floats = value_float is not None or value_floats is not None
     return cx.b.const(np.array(numbers, np.float32 if floats else np.int64))
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from cuvil.ir.build import constant_array
 from cuvil.ir.names import Operation
+from cuvil.ir.string_tables import read_strings
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import unsqueezed
 from cuvil.ops.onnx.registry import onnx_op
+from cuvil.ops.onnx.strings import found_in, needs_strings, texts
 
 ML = "ai.onnx.ml"
 Ints = tuple[int, ...]
@@ -22,16 +24,16 @@ PROBIT = 0.147  # of Winitzki's approximation of the inverse of erf
 
 
 def array_of(cx: Cx, attribute: Any) -> np.ndarray:
-    """The numbers that a tensor attribute holds."""
-    owner = cx.tensor(attribute).owner
+    """The numbers, or the str objects, that a tensor attribute holds."""
+    value = cx.tensor(attribute)
+    owner = value.owner
     assert isinstance(owner, Operation)
-    return constant_array(owner, cx.b.pool)
-
-
-def no_strings(cx: Cx, *attributes: Any) -> None:
-    """UnsupportedError where an attribute of strings is given."""
-    if any(attributes):
-        cx.fail("strings are not supported")
+    if owner.name != "cuvil.strings":
+        return constant_array(owner, cx.b.pool)
+    table = owner.operands[0].owner
+    assert isinstance(table, Operation)
+    items = read_strings(constant_array(table, cx.b.pool))
+    return texts(items).reshape([d for d in cx.dims(value) if isinstance(d, int)])
 
 
 def rows_of(cx: Cx, x: Value) -> Value:
@@ -112,9 +114,64 @@ def one_hot_encoder(
     cx: Cx, x: Value, *, cats_int64s: Ints = (), cats_strings: Strings = (), zeros: int = 1
 ) -> Value:
     """One more axis: 1 at the category that the element is; none is all zeros."""
-    no_strings(cx, cats_strings)
+    rank = cx.type(x).rank
+    if cats_strings:
+        needs_strings(cx, x)
+        place = found_in(cx, x, cats_strings)
+        numbers = np.arange(len(cats_strings))
+        return _one_hot(cx, unsqueezed(cx, place, [rank]), numbers)
     place = unsqueezed(cx, cx.b.cast(x, to="i64"), [cx.type(x).rank])
-    return cx.b.cast(cx.b.eq(place, cx.b.const(np.array(cats_int64s, np.int64))), to="f32")
+    return _one_hot(cx, place, np.array(cats_int64s, np.int64))
+
+
+def _one_hot(cx: Cx, place: Value, numbers: np.ndarray) -> Value:
+    return cx.b.cast(cx.b.eq(place, cx.b.const(numbers)), to="f32")
+
+
+@onnx_op("CategoryMapper", domain=ML)
+def category_mapper(
+    cx: Cx,
+    x: Value,
+    *,
+    cats_int64s: Ints = (),
+    cats_strings: Strings = (),
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    """Strings to the numbers at the same places, or the other way round."""
+    if len(cats_int64s) != len(cats_strings):
+        cx.bad(f"{len(cats_int64s)} numbers for {len(cats_strings)} strings")
+    numbers = np.array(cats_int64s, np.int64)
+    if cx.type(x).dtype.is_string:
+        return _looked_up(cx, x, texts(cats_strings), numbers, default_int64)
+    return _looked_up(cx, x, numbers, texts(cats_strings), default_string)
+
+
+def _looked_up(cx: Cx, x: Value, keys: np.ndarray, values: np.ndarray, default: Any) -> Value:
+    """The value of the key that an element equals, or the default."""
+    if keys.dtype == object:
+        needs_strings(cx, x)
+        place = found_in(cx, x, list(keys))
+    else:
+        place = _place_in(cx, x, keys)
+    table = np.append(values, np.array([default], values.dtype))
+    return cx.b.gather(cx.b.const(table), place, axis=0)
+
+
+@onnx_op("LabelEncoder", domain=ML)
+def label_encoder_of_classes(
+    cx: Cx,
+    x: Value,
+    *,
+    classes_strings: Strings = (),
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    """The first version: strings to their positions, or the other way round."""
+    places = np.arange(len(classes_strings))
+    if cx.type(x).dtype.is_string:
+        return _looked_up(cx, x, texts(classes_strings), places, default_int64)
+    return _looked_up(cx, x, places, texts(classes_strings), default_string)
 
 
 @onnx_op("LabelEncoder", since=2, domain=ML)
@@ -136,20 +193,20 @@ def label_encoder(
     default_tensor: Any = None,
 ) -> Value:
     """The value of the key that an element equals (NaN equals NaN), or the default."""
-    no_strings(cx, keys_strings, values_strings)
-    keys = _numbers(cx, keys_int64s, keys_floats, keys_tensor)
-    values = _numbers(cx, values_int64s, values_floats, values_tensor)
+    keys = _items(cx, keys_int64s, keys_floats, keys_strings, keys_tensor)
+    values = _items(cx, values_int64s, values_floats, values_strings, values_tensor)
     if keys.shape != values.shape or keys.ndim != 1 or not keys.size:
         cx.bad(f"{keys.size} keys and {values.size} values")
-    plain = default_float if values.dtype.kind == "f" else default_int64
-    default = np.array(plain) if default_tensor is None else array_of(cx, default_tensor)
-    table = np.append(values, default.reshape(-1)[0].astype(values.dtype))
-    return cx.b.gather(cx.b.const(table), _place_in(cx, x, keys), axis=0)
+    plain = {"f": default_float, "O": default_string}.get(values.dtype.kind, default_int64)
+    default = plain if default_tensor is None else array_of(cx, default_tensor).reshape(-1)[0]
+    return _looked_up(cx, x, keys, values, default)
 
 
-def _numbers(cx: Cx, ints: Ints, floats: Floats, tensor: Any) -> np.ndarray:
+def _items(cx: Cx, ints: Ints, floats: Floats, strings: Strings, tensor: Any) -> np.ndarray:
     if tensor is not None:
         return array_of(cx, tensor)
+    if strings:
+        return texts(strings)
     return np.array(floats, np.float32) if floats else np.array(ints, np.int64)
 
 
@@ -206,18 +263,18 @@ def linear_classifier(
     post_transform: str = "NONE",
 ) -> tuple[Value, ...]:
     """(label, scores): one row of coefficients decides between two classes by its sign."""
-    no_strings(cx, classlabels_strings)
+    classes = classlabels_strings or classlabels_ints
     features = cx.dims(x)[-1]
     if not isinstance(features, int) or not features or len(coefficients) % features:
         cx.fail(f"{len(coefficients)} coefficients for {features} features")
     count = len(coefficients) // features
     scores = _linear(cx, x, coefficients, intercepts, count)
-    if count == 1 and len(classlabels_ints) in (0, 2):
+    if count == 1 and len(classes) in (0, 2):
         positive = cx.b.gt(cx.b.reshape(scores, dims=cx.dims(scores)[:1]), cx.b.scalar(0, scores))
-        return label_of(cx, cx.b.cast(positive, to="i64"), classlabels_ints or (0, 1)), (
+        return label_of(cx, cx.b.cast(positive, to="i64"), classes or (0, 1)), (
             two_scores(cx, scores, post_transform, probability=post_transform != "LOGISTIC")
         )
-    labels = label_of(cx, best_of(cx, scores), classlabels_ints or tuple(range(count)))
+    labels = label_of(cx, best_of(cx, scores), classes or tuple(range(count)))
     return labels, transformed(cx, scores, post_transform)
 
 
@@ -226,8 +283,11 @@ def best_of(cx: Cx, scores: Value) -> Value:
     return cx.b.arg_reduce(scores, kind="max", axis=1, keepdims=False, last=False)
 
 
-def label_of(cx: Cx, place: Value, labels: Ints) -> Value:
-    return cx.b.gather(cx.b.const(np.array(labels, np.int64)), place, axis=0)
+def label_of(cx: Cx, place: Value, labels: Ints | Strings) -> Value:
+    """The labels, numbers or strings, at these positions."""
+    of_strings = isinstance(labels[0], str) if labels else False
+    return cx.b.gather(cx.b.const(np.array(labels, object if of_strings else np.int64)), place,
+                       axis=0)  # fmt: skip
 
 
 def two_scores(cx: Cx, score: Value, post_transform: str, probability: bool = False) -> Value:

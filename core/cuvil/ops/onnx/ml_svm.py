@@ -12,7 +12,6 @@ from cuvil.ops.onnx.ml import (
     Strings,
     best_of,
     label_of,
-    no_strings,
     rows_of,
     transformed,
 )
@@ -97,13 +96,13 @@ def svm_classifier(
 
     With prob_a and prob_b the scores are probabilities; votes decide all the same.
     """
-    no_strings(cx, classlabels_strings)
-    data, classes = cx.b.cast(rows_of(cx, x), to="f32"), len(classlabels_ints)
+    labels = classlabels_strings or classlabels_ints
+    data, classes = cx.b.cast(rows_of(cx, x), to="f32"), len(labels)
     if not vectors_per_class:
         matrix = cx.b.const(_matrix(cx, coefficients, classes))
         scores = cx.b.contract(data, matrix, spec="mk,nk->mn")
         scores = cx.b.add(scores, cx.b.scalar(rho[0], scores))
-        label = label_of(cx, best_of(cx, scores), classlabels_ints)
+        label = label_of(cx, best_of(cx, scores), labels)
         return label, transformed(cx, scores, post_transform)
     vectors = _matrix(cx, support_vectors, sum(vectors_per_class))
     values = _kernel(cx, data, vectors, kernel_type, kernel_params)
@@ -113,7 +112,7 @@ def svm_classifier(
     wins = cx.b.cast(cx.b.gt(scores, cx.b.scalar(0, scores)), to="f32")
     both = cx.b.concat(wins, cx.b.sub(cx.b.scalar(1, wins), wins), axis=1)
     votes = cx.b.contract(both, cx.b.const(ballots), spec="mk,nk->mn")
-    label = label_of(cx, best_of(cx, votes), classlabels_ints)
+    label = label_of(cx, best_of(cx, votes), labels)
     if prob_a:
         scores = probabilities(cx, scores, prob_a, prob_b, classes)
     elif classes == 2:

@@ -17,7 +17,6 @@ from cuvil.ops.onnx.ml import (
     array_of,
     best_of,
     label_of,
-    no_strings,
     rows_of,
     transformed,
     two_scores,
@@ -253,7 +252,7 @@ def tree_ensemble_classifier(
 
     By 0.5 where no weight is negative and scores are not logits.
     """
-    no_strings(cx, classlabels_strings)
+    classes = classlabels_strings or classlabels_int64s
     nodes = {
         "tree": nodes_treeids, "id": nodes_nodeids, "mode": nodes_modes,
         "yes": nodes_truenodeids, "no": nodes_falsenodeids, "feature": nodes_featureids,
@@ -262,7 +261,7 @@ def tree_ensemble_classifier(
     }  # fmt: skip
     weights = _floats(cx, class_weights, class_weights_as_tensor)
     base = _floats(cx, base_values, base_values_as_tensor)
-    count = len(classlabels_int64s)
+    count = len(classes)
     binary = count == 2 and len(set(class_ids)) == 1
     targets = (0,) * len(class_ids) if binary else class_ids
     leaves = (class_treeids, class_nodeids, targets, weights)
@@ -275,11 +274,11 @@ def tree_ensemble_classifier(
     if not binary:
         shown = transformed(cx, scores, post_transform)
         deciding = shown if post_transform == "SOFTMAX_ZERO" else scores  # not monotonic
-        return label_of(cx, best_of(cx, deciding), classlabels_int64s), shown
+        return label_of(cx, best_of(cx, deciding), classes), shown
     positive = bool((weights >= 0).all()) and post_transform != "LOGISTIC"
     limit = cx.b.scalar(0.5 if positive else 0.0, scores)
     second = cx.b.gt(cx.b.reshape(scores, dims=cx.dims(scores)[:1]), limit)
-    label = label_of(cx, cx.b.cast(second, to="i64"), classlabels_int64s)
+    label = label_of(cx, cx.b.cast(second, to="i64"), classes)
     return label, two_scores(cx, scores, post_transform, probability=positive)
 
 

@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often sequences of numbers occur."""
+"""TfIdfVectorizer: how often sequences of numbers or words occur."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from cuvil.ir.dims import Dim, dim_max
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.registry import onnx_op
+from cuvil.ops.onnx.strings import found_in, needs_strings
 
 Ints = tuple[int, ...]
 MODES = ("TF", "IDF", "TFIDF")
@@ -28,11 +29,14 @@ def tf_idf_vectorizer(
     weights: tuple[float, ...] = (),
 ) -> Value:
     """Per row of x the counts of n-grams, whose items may lie apart by equal skips."""
-    if pool_strings:
-        cx.fail("strings are not supported")
     if mode not in MODES or not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
         cx.bad(f"mode={mode!r}, lengths {min_gram_length} to {max_gram_length}")
     rows = x if cx.type(x).rank == 2 else cx.b.reshape(x, dims=(1, *cx.dims(x)))
+    if pool_strings:
+        needs_strings(cx, rows)
+        words = list(dict.fromkeys(pool_strings))
+        rows = found_in(cx, rows, words)
+        pool_int64s = tuple(map(words.index, pool_strings))
     rows = cx.b.cast(rows, to="i64")
     grams = _grams(cx, ngram_counts, pool_int64s)
     if len(ngram_indexes) != sum(len(g) for g in grams) or min(ngram_indexes, default=0) < 0:

@@ -29,7 +29,7 @@ def epilogue(draft: Draft, walked: Sequence[int | None], rank: int, axes: Axes |
     with draft.b.inside(block):
         element: Value = acc
         if root is not anchor:
-            puller = Puller(draft.b, draft.pool, draft.reads, draft.layouts, axes=axes)
+            puller = Puller(draft.b, draft.pool, draft.reads, draft.layouts, draft.run, axes=axes)
             puller.given[anchor.results[0]] = lambda _: acc
             element = puller.element_of(root, at)
         draft.b.yield_(element)
