@@ -30,7 +30,7 @@ def _has_signs(t: TensorType) -> bool:
 def _positive(p: Program, x: Value, axis: int) -> Value:
     """Whether the greatest number at each position of an axis is above 0."""
     others = [k for k in range(len(p.dims(x))) if k != axis]
-    if 0 in p.array(x).shape:
+    if p.is_empty(x):
         raise Misfit
     top = x
     if others:

@@ -1,16 +1,12 @@
-"""Steps with a body of their own: products, windows, attention, control flow."""
+"""Steps of kernels with a body of their own: products, windows, attention, codes."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from cuvil.ir.dims import Dim, symbol
-from cuvil.ir.names import Block, Region, Value
+from cuvil.ir.dims import Dim
+from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
-from cuvil.ops.control import loop_types
-from tests.fuzz.found_steps import compressed
 from tests.fuzz.program import Misfit, Program
-from tests.fuzz.steps import SIMPLE, Step, is_float
+from tests.fuzz.steps import Step, is_float
 
 
 def contract(p: Program) -> Value:
@@ -31,7 +27,7 @@ def contract(p: Program) -> Value:
         out = [c for c in letters if c not in summed] + own
     want = [extent[c] for c in of_b]
     other = [v for v in p.pickable if p.dims(v) == tuple(want) and p.kind(v) == p.kind(x)]
-    b = p.choice(other) if other and p.chance(0.5) else p.constant(want, p.kind(x))  # type: ignore[arg-type]
+    b = p.choice(other) if other and p.chance(0.5) else p.constant(want, p.kind(x))
     a_spec, b_spec, operands = letters, "".join(of_b), (x, b)
     if p.chance(0.3):
         a_spec, b_spec, operands = b_spec, a_spec, (b, x)
@@ -59,63 +55,98 @@ def conv(p: Program) -> Value:
     groups = p.choice([g for g in (1, 1, 1, 2, channels) if channels and channels % g == 0])
     kernel = [p.choice((1, 1, 2, 3)) for _ in range(n)]
     weights = p.constant([groups * p.choice((1, 2, 3, 8)), channels // groups, *kernel], p.kind(x))
-    bias = [p.constant([tensor_type(weights).dims[0]], p.kind(x))] if p.chance(0.4) else []  # type: ignore[list-item]
+    bias = [p.constant([tensor_type(weights).dims[0]], p.kind(x))] if p.chance(0.4) else []
     result = p.emit(
         "conv", x, weights, *bias, strides=[p.choice((1, 1, 2)) for _ in range(n)],
         dilations=[p.choice((1, 1, 2)) for _ in range(n)],
         pads=[p.choice((0, 1, 1)) for _ in range(2 * n)], groups=groups, layout=layout,
     )  # fmt: skip
+    if p.is_empty(x) or p.is_empty(result):
+        raise Misfit  # a window over nothing is refused
     if p.chance(0.5):
         result = p.emit("relu", result)
     return result
 
 
-def pool(p: Program) -> Value:
-    layout = p.choice(("channels_first", "channels_last"))
+def conv_transpose(p: Program) -> Value:
+    x = p.pick(lambda t: 3 <= t.rank <= 4 and t.dtype.name in ("f32", "f64") and t.is_static)
+    if p.is_empty(x):
+        raise Misfit
+    channels, n = int(p.dims(x)[1]), len(p.dims(x)) - 2  # type: ignore[arg-type]
+    groups = p.choice([g for g in (1, 1, 2, channels) if channels % g == 0])
+    kernel = [p.choice((1, 2, 3)) for _ in range(n)]
+    strides = [p.choice((1, 2, 2, 3)) for _ in range(n)]
+    weights = p.constant([channels, p.choice((1, 2, 3)), *kernel], p.kind(x))
+    result = p.emit(
+        "conv_transpose", x, weights, strides=strides, dilations=[p.choice((1, 1, 2))] * n,
+        pads=[p.choice((0, 0, 1)) for _ in range(2 * n)], groups=groups,
+        output_padding=[p.number(0, s - 1) if p.chance(0.2) else 0 for s in strides],
+    )  # fmt: skip
+    if p.is_empty(result):
+        raise Misfit
+    return result
+
+
+def _window(p: Program, layout: str) -> tuple[Value, dict[str, object]]:
+    """An image and a window on it."""
     x = p.pick(lambda t: 3 <= t.rank <= 5 and t.dtype.name in ("f32", "f64") and t.is_static)
     n = len(p.dims(x)) - 2
     spatial = p.dims(x)[2:] if layout == "channels_first" else p.dims(x)[1:-1]
     kernel = [p.choice((1, 2, 3)) for _ in range(n)]
     strides = [p.choice((1, 2)) for _ in range(n)]
     pads = [p.choice((0, 0, k // 2)) for k in kernel * 2]
-    out = [(int(d) + a + b - k) // s + 1 for d, a, b, k, s in  # type: ignore[arg-type]
-           zip(spatial, pads[:n], pads[n:], kernel, strides, strict=True)]  # fmt: skip
+    wide = [p.choice((1, 1, 1, 2)) for _ in range(n)]
+    out = [(int(d) + a + b - w * (k - 1) - 1) // s + 1 for d, a, b, k, s, w in  # type: ignore[arg-type]
+           zip(spatial, pads[:n], pads[n:], kernel, strides, wide, strict=True)]  # fmt: skip
     if min(out) < 1 or 0 in p.dims(x):
         raise Misfit
-    return p.emit("pool", x, kind=p.choice(("max", "avg")), kernel=kernel, strides=strides,
-                  dilations=[1] * n, pads=pads, out=out, layout=layout,
-                  count_include_pad=p.chance(0.5))  # fmt: skip
+    how = {"kernel": kernel, "strides": strides, "dilations": wide, "pads": pads, "out": out}
+    return x, {**how, "layout": layout}
+
+
+def pool(p: Program) -> Value:
+    x, how = _window(p, p.choice(("channels_first", "channels_last")))
+    kind = p.choice(("max", "max", "avg", "avg", "lp"))
+    more = {"p": p.choice((1.0, 2.0, 3.0))} if kind == "lp" else {}
+    return p.emit("pool", x, kind=kind, count_include_pad=p.chance(0.5), **how, **more,
+                  exact=kind == "max")  # fmt: skip
+
+
+def pool_argmax(p: Program) -> Value:
+    x, how = _window(p, "channels_first")
+    if x not in p.exact:
+        raise Misfit
+    best = p.emit("pool_argmax", x, **how, storage_order=p.number(0, 1), exact=True)
+    return p.choice(best.owner.results)  # type: ignore[union-attr]
 
 
 def attention(p: Program) -> Value:
+    """As one op, perhaps masked, or from its parts."""
     q = p.pick(lambda t: 2 <= t.rank <= 4 and t.dtype.name == "f32")
     k = p.pick(lambda t: t.dtype.name == "f32" and t.rank == len(p.dims(q))
                and t.dims[:-2] == p.dims(q)[:-2] and t.dims[-1] == p.dims(q)[-1])  # fmt: skip
-    if 0 in p.dims(k):
+    if p.is_empty(k):
         raise Misfit
+    scale, rank = p.choice((0.25, 0.5, 1.0)), len(p.dims(q))
+    masks = _masks(p, [p.dims(q)[-2], p.dims(k)[-2]])
     if p.chance(0.5):
-        return p.emit("attention", q, k, k, scale=0.25, causal=p.chance(0.2))
-    batch = "abc"[: len(p.dims(q)) - 2]
+        fill = p.choice((-1e9, float("-inf")))
+        return p.emit("attention", q, k, k, *masks, scale=scale, causal=p.chance(0.2), fill=fill)
+    batch = "abc"[: rank - 2]
     scores = p.emit("contract", q, k, spec=f"{batch}mk,{batch}nk->{batch}mn")
-    scores = p.emit("mul", scores, p.scalar(0.25, "f32"))
-    weights = p.emit("softmax", scores, axis=len(p.dims(q)) - 1)
+    scores = p.emit("mul", scores, p.scalar(scale, "f32"))
+    if masks and p.kind(masks[0]) == "f32":
+        scores = p.emit("add", scores, masks[0])
+    weights = p.emit("softmax", scores, axis=rank - 1)
     return p.emit("contract", weights, k, spec=f"{batch}mn,{batch}nk->{batch}mk")
 
 
-def scatter(p: Program) -> Value:
-    x = p.pick(lambda t: t.rank >= 1 and t.is_static and t.dtype.kind != "bool"
-               and 0 not in t.dims)  # fmt: skip
-    axis = p.number(0, len(p.dims(x)) - 1)
-    extent = int(p.dims(x)[axis])  # type: ignore[arg-type]
-    shape = [extent if i == axis else p.number(1, int(d)) for i, d in enumerate(p.dims(x))]  # type: ignore[arg-type]
-    order = np.argsort(p.rng.random(shape), axis=axis)  # no index twice
-    index = p.b.const(order.astype(np.int64))
-    p.state.step(index.owner)
-    p.exact.add(index)
-    updates = p.constant(shape, p.kind(x))
-    how = p.choice(("none", "add", "max"))
-    return p.emit("scatter_elements", x, index, updates, axis=axis, reduction=how,
-                  exact=how != "add" or tensor_type(x).dtype.is_integer)  # fmt: skip
+def _masks(p: Program, dims: list[Dim]) -> list[Value]:
+    """A mask of scores, or none."""
+    if p.chance(0.5) or not all(isinstance(d, int) for d in dims):
+        return []
+    shape = [1 if p.chance(0.2) else d for d in dims]
+    return [p.constant(shape, p.choice(("bool", "f32")))]
 
 
 def resize(p: Program) -> Value:
@@ -125,94 +156,40 @@ def resize(p: Program) -> Value:
     scales = [p.choice((1, 2, 2, 3)) for _ in axes]
     for axis, s in zip(axes, scales, strict=True):
         dims[axis] *= s
-    return p.emit("resize", x, mode=p.choice(("nearest", "linear")), axes=axes, dims=dims,
-                  scales=[float(s) for s in scales],
-                  coordinate=p.choice(("half_pixel", "asymmetric", "align_corners")))  # fmt: skip
+    mode = p.choice(("nearest", "linear", "cubic"))
+    return p.emit("resize", x, mode=mode, axes=axes, dims=dims,
+                  scales=[float(s) for s in scales] if p.chance(0.7) else [],
+                  nearest_mode=p.choice(("round_prefer_floor", "floor", "ceil")),
+                  coordinate=p.choice(("half_pixel", "asymmetric", "align_corners",
+                                       "pytorch_half_pixel")))  # fmt: skip
+
+
+CODES = ("u8", "i8", "u16", "i16", "f8e4m3fn", "i4", "u4")
 
 
 def quantize(p: Program) -> Value:
-    x = p.pick_exact(lambda t: t.dtype.name == "f32")
-    scale, zero = p.scalar(0.5, "f32"), p.scalar(3, "u8")
-    q = p.emit("quantize_linear", x, scale, zero, to="u8", exact=True)
-    return p.emit("dequantize_linear", q, scale, zero, exact=True) if p.chance(0.6) else q
+    """Codes with one scale or one for each place of the last axis."""
+    x, to = p.pick_exact(lambda t: t.dtype.name == "f32"), p.choice(CODES)
+    last = p.dims(x)[-1:] if p.chance(0.3) else ()
+    scale = p.constant(last, "f32")
+    scale = p.emit("add", p.emit("abs", scale, exact=True), p.scalar(0.25, "f32"), exact=True)
+    zero = [] if to.startswith("f8") else [p.scalar(3 if to != "i8" else -3, to)]
+    q = p.emit("quantize_linear", x, scale, *zero, to=to, exact=True)
+    if p.chance(0.4):
+        return q
+    return p.emit("dequantize_linear", q, scale, *zero, exact=True)
 
 
-def _inner(p: Program, like: Value) -> Value:
-    """A few steps inside a region that end in a value of the given type."""
-    made = [like]
-    for _ in range(p.number(1, 3)):
-        try:
-            made.append(_step(p, SIMPLE))
-        except Misfit:
-            continue
-        p.keep(made[-1], exact=False)
-    same = [v for v in made if v.type == like.type]
-    return same[-1] if p.chance(0.8) else same[0]
-
-
-def _step(p: Program, table: tuple[tuple[int, Step], ...]) -> Value:
-    weights = np.array([w for w, _ in table], np.float64)
-    return table[int(p.rng.choice(len(table), p=weights / weights.sum()))][1](p)
-
-
-def branch(p: Program) -> Value:
-    cond = p.pick(lambda t: t.dtype.kind == "bool")
-    if len(p.dims(cond)):
-        cond = p.emit("reduce", cond, kind="any", axes=range(len(p.dims(cond))), exact=True)
-    wanted = [p.pick() for _ in range(p.number(1, 2))]
-    regions = []
-    for _ in range(2):
-        block = Block()
-        p.inside(block, lambda: [_inner(p, v) for v in wanted])
-        regions.append(Region(block))
-    types = [tensor_type(v) for v in wanted]
-    results = p.b.emit_regions("if", [cond], types, regions)
-    p.settle(results[0].owner)
-    return p.choice(results)
-
-
-def loop(p: Program) -> Value:
-    """Carries one or two values for a few iterations and stacks one."""
-    start = [p.pick(lambda t: t.rank <= 3) for _ in range(p.number(1, 2))]
-    trip: Dim = p.number(0, 3)
-    if p.chance(0.3) and p.graph is not None and p.graph.symbols():
-        trip = symbol(p.choice(p.graph.symbols()))
-    block = Block(arg_types=[v.type for v in start])
-    name = p.fresh()
-    p.state.env = {**p.state.env, name: 0}  # type: ignore[dict-item]
-
-    def body() -> list[Value]:
-        for arg, value in zip(block.args, start, strict=True):
-            p.state.values[arg] = p.array(value)
-            p.keep(arg, exact=False)
-        following = [_inner(p, arg) for arg in block.args]
-        if len(following) == 2 and following[0].type == following[1].type and p.chance(0.5):
-            following.reverse()
-        row = p.pick(lambda t: t.rank >= 1 and t.is_static and t.dims[0] != 0 and t.dims[0] >= 3)  # type: ignore[operator]
-        rank = len(p.dims(row))
-        if isinstance(trip, int):
-            starts: list[Dim] = [symbol(name), *[0] * (rank - 1)]
-            dims = [1, *p.dims(row)[1:]]
-            row = p.emit("slice", row, starts=starts, steps=[1] * rank, dims=dims)
-        return [*following, row]
-
-    yielded = p.inside(block, body)
-    types = [tensor_type(v) for v in start]
-    results = p.b.emit_regions(
-        "loop", start, loop_types(types, [tensor_type(yielded[-1])], trip), [Region(block)],
-        trip=trip, symbol=name,
-    )  # fmt: skip
-    p.settle(results[0].owner)
-    return p.choice(results)
+def determinant(p: Program) -> Value:
+    x = p.pick(lambda t: t.rank >= 1 and t.dtype.name in ("f32", "f64"))
+    size = p.number(1, 4)
+    batch = [p.number(1, 3)] if p.chance(0.5) else []
+    matrix = p.constant([*batch, size, size], p.kind(x))
+    ends = p.emit("reduce", x, kind="max", axes=range(len(p.dims(x))), keepdims=False)
+    return p.emit("determinant", p.emit("add", matrix, p.emit("tanh", ends)))
 
 
 HEAVY: tuple[tuple[int, Step], ...] = (
-    (12, contract), (6, product_of_two), (8, conv), (3, pool), (3, attention), (2, scatter),
-    (2, resize), (2, quantize), (3, branch), (3, loop), (3, compressed),
+    (12, contract), (6, product_of_two), (8, conv), (2, conv_transpose), (4, pool),
+    (1, pool_argmax), (4, attention), (2, resize), (3, quantize), (1, determinant),
 )  # fmt: skip
-ALL = (*SIMPLE, *HEAVY)
-
-
-def step(p: Program) -> Value:
-    """One random step; Misfit where it does not fit."""
-    return _step(p, ALL)

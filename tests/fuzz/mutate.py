@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import random
 import resource
-import select
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuvil.engine.engine import Engine
@@ -29,6 +25,7 @@ from cuvil.errors import Error
 from cuvil.options import Options
 from tests.fuzz.mutators import mutate
 from tests.fuzz.seeds import SEEDS
+from tests.fuzz.workers import Worker
 
 ADDRESS_LIMIT = 10 << 30  # bytes of address space of a worker and of its own workers
 RSS_LIMIT = 2 << 30  # bytes in memory
@@ -80,76 +77,11 @@ def work() -> None:
             print(attempt(int(line), Path(folder)), flush=True)
 
 
-@dataclass
-class Worker:
-    """A worker process, started when needed."""
-
-    process: subprocess.Popen[str] | None = None
-    log: list[str] = field(default_factory=list)
-
-    def run(self, number: int) -> str:
-        """The outcome of one case, or how it ended the worker."""
-        process = self._running()
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(f"{number}\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            return self._ended()
-        deadline = time.monotonic() + TIME_LIMIT
-        while not select.select([process.stdout], [], [], 0.2)[0]:
-            if time.monotonic() > deadline:
-                return self._kill("fault: took too long")
-            if _rss(process.pid) > RSS_LIMIT:
-                return self._kill("fault: too much memory")
-        line = process.stdout.readline().strip()
-        return line or self._ended()
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self.process is None or self.process.poll() is not None:
-            command = [sys.executable, "-m", "tests.fuzz.mutate", "--worker"]
-            paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": paths},
-            )
-        return self.process
-
-    def _kill(self, why: str) -> str:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-        return why
-
-    def _ended(self) -> str:
-        assert self.process is not None
-        status = self.process.wait()
-        self.process = None
-        return f"fault: the process ended with status {status}"
-
-    def close(self) -> None:
-        if self.process is not None and self.process.stdin is not None:
-            self.process.stdin.close()
-            self.process.wait()
-
-
-def _rss(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
 def run_cases(numbers: range) -> tuple[Counter[str], dict[int, str]]:
     """How often each outcome came, and the faults by number."""
-    worker, counts, faults = Worker(), Counter[str](), {}
+    worker, counts, faults = Worker("tests.fuzz.mutate"), Counter[str](), {}
     for number in numbers:
-        outcome = worker.run(number)
+        outcome = worker.ask(str(number), TIME_LIMIT, RSS_LIMIT)
         if outcome.startswith("fault") or "long message" in outcome:
             faults[number] = outcome
             print(f"-- case {number}: {outcome}".replace("\\n", "\n"), flush=True)

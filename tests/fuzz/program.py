@@ -13,7 +13,7 @@ from cuvil.ir.build import Builder
 from cuvil.ir.dims import Dim, evaluate, symbol
 from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.graph import Graph, finish_graph, new_graph
-from cuvil.ir.names import Block, Value
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
@@ -27,41 +27,60 @@ LARGE = (1, 2, 3, 6, 15, 31, 48, 65, 100, 257)
 FLOATS = ("f32", "f32", "f32", "f32", "f64", "f16", "bf16")
 INTS = ("i64", "i32", "i8", "u8", "i16", "u16", "u32", "u64")
 LIMITS = {"f16": 24.0, "bf16": 24.0, "f32": 1e3, "f64": 1e3}
-MAX_SIZE = 6000  # elements of one tensor; ten times as many where extents are large
+MAX_SIZE = 4000  # elements of one tensor; ten times as many where extents are large
 
 
 class Misfit(Exception):
     """A step that cannot be taken from here."""
 
 
-class Program:
-    """A graph that grows step by step.
+class Module:
+    """What the programs of one graph share.
 
-    arrays: the value of everything so far for the first of `envs`. exact: values that compiled
-    code must give bit by bit, so that comparing or rounding them is safe.
+    envs: the sizes of the graph's symbols, one run each. states: the values of everything so far,
+    by env. found: how many extents so far are found by the run; loops: how many loops there are.
+    """
+
+    def __init__(self, inputs: Mapping[str, TensorType], envs: Sequence[Env]) -> None:
+        self.pool = Pool()
+        self.graph: Graph = new_graph("fuzz", inputs, self.pool)
+        self.b = Builder(self.graph.block, self.pool)
+        self.inputs = dict(zip(inputs, self.graph.inputs, strict=True))
+        self.envs = [dict(env) for env in envs]
+        self.states = [_State(self.pool, dict(env), {}) for env in self.envs]
+        self.found = 0
+        self.loops = 0
+
+    def finish(self, outputs: Mapping[str, Value]) -> Graph:
+        return finish_graph(self.graph, outputs)
+
+
+class Program:
+    """One random program: a part of a module's graph that grows step by step.
+
+    seed: of its choices and of its inputs' values. exact: values that compiled code must give bit
+    by bit, so that comparing or rounding them is safe. special: inputs hold NaN, infinities, both
+    zeros and denormal numbers, and only what is exact is built from them.
     """
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        envs: Sequence[Env],
-        large: bool = False,
-        indices: bool = False,
+        self, seed: int, *, large: bool = False, rules: bool = False, special: bool = False
     ) -> None:
-        self.rng = rng
-        self.indices = indices  # integer inputs are small and not negative
+        self.seed = seed
+        self.rng = np.random.default_rng(seed)
+        self.indices = rules  # integer inputs are small and not negative
+        self.positive = rules and self.chance(0.6)  # float inputs are, and not 0
+        self.special = special
         self.extents = LARGE if large else EXTENTS
-        self.max_size = 10 * MAX_SIZE if large else MAX_SIZE
-        self.envs = envs
-        self.pool = Pool()
-        self.graph: Graph | None = None
-        self.b: Builder = None  # type: ignore[assignment]
-        self.state = _State(self.pool, dict(envs[0]), {})
+        self.max_size = 10 * MAX_SIZE if large or rules else MAX_SIZE
+        self.module: Module = None  # type: ignore[assignment]
         self.pickable: list[Value] = []
         self.exact: set[Value] = set()
         self.depth = 0
-        self.loops = 0
-        self.found: dict[str, int] = {}  # extents that the run finds, for the first of `envs`
+
+    @property
+    def b(self) -> Builder:
+        return self.module.b
 
     # -- choices -------------------------------------------------------------------------------
     def chance(self, p: float) -> bool:
@@ -80,21 +99,26 @@ class Program:
         return 0 if self.chance(0.02) else int(self.choice(self.extents))
 
     # -- values --------------------------------------------------------------------------------
-    def begin(self, inputs: Mapping[str, TensorType]) -> None:
-        self.graph = new_graph("fuzz", inputs, self.pool)
-        self.b = Builder(self.graph.block, self.pool)
-        for value, array in zip(self.graph.inputs, self.feeds(0, 0).values(), strict=True):
-            self.state.values[value] = array
+    def begin(self, module: Module, inputs: Mapping[str, Value]) -> None:
+        """Starts in a module with these of its inputs."""
+        self.module = module
+        for env, state in enumerate(module.states):
+            for name, array in self.feeds(inputs, env).items():
+                state.values[inputs[name]] = array
+        for value in inputs.values():
             self.keep(value, exact=True)
 
-    def feeds(self, env: int, seed: int) -> dict[str, Array]:
+    def feeds(self, inputs: Mapping[str, Value], env: int) -> dict[str, Array]:
         """Inputs for the given environment."""
-        assert self.graph is not None
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng((self.seed, env))
         found = {}
-        for name, value in zip(self.graph.input_names, self.graph.inputs, strict=True):
-            shape = [evaluate(d, self.envs[env]) for d in self.dims(value)]
+        for name, value in inputs.items():
+            shape = [evaluate(d, self.module.envs[env]) for d in self.dims(value)]
             array = data(rng, shape, self.kind(value))
+            if self.special:
+                array = with_special(rng, array)
+            elif self.positive and array.dtype.kind not in "biu":
+                array = (np.abs(array.astype(np.float32)) / 4 + 0.5).astype(array.dtype)
             small = self.indices and array.dtype.kind in "iu"
             found[name] = apart(array % 3 if small else array)
         return found
@@ -118,67 +142,55 @@ class Program:
 
     def bind(self, count: Value, most: Dim | None) -> Dim:
         """A symbol for an extent that the run finds, from here on."""
-        name = f"u{len(self.found)}"
+        name = f"u{self.module.found}"
+        self.module.found += 1
         self.b.emit("bind", [count], symbol=name, most=most)
         op = self.b.point.block.last_op
         assert op is not None
-        self.state.step(op)
-        self.found[name] = self.state.env[name]
+        self.step(op)
         return symbol(name)
 
-    def adopt(self, build: Callable[..., Any], *operands: Value) -> None:
-        """Takes over what a function makes with the builder, where tests can be made of it."""
-        assert self.graph is not None
-        before = set(self.graph.block.ops)
-        build(self.b, *operands)
-        made = [op for op in self.graph.block.ops if op not in before]
-        try:
-            for op in made:
-                self.state.step(op)
-        except RuntimeFailure as error:
-            raise Misfit(str(error)) from error
-        for op in made:
-            for result in op.results:
-                if not self.is_constant(result) and self._usable(self.array(result)):
-                    self.keep(result, exact=False)
+    def step(self, op: Operation) -> list[tuple[Array, ...]]:
+        """Computes an op: its results by environment."""
+        return [state.step(op) for state in self.module.states]
 
-    def settle(self, op: Any) -> None:
+    def settle(self, op: Operation) -> None:
         """Computes an op that was just built; drops it where no test can be made of its value."""
+        reason = "" if self._small(op) else "too large"
+        results: list[tuple[Array, ...]] = []
         try:
-            results = self.state.step(op)
+            results = [] if reason else self.step(op)
         except RuntimeFailure as error:
+            reason = str(error)
+        if reason or not all(self._usable(a) for arrays in results for a in arrays):
             op.detach()
             op.erase()
-            raise Misfit(str(error)) from error
-        fits = all(map(self._usable, results))
-        sizes = [tensor_type(r).dims for r in op.results]
-        for env in self.envs:
-            extents = (
-                [[evaluate(d, {**self.found, **env}) for d in dims] for dims in sizes]
-                if self.depth == 0
-                else []
-            )
-            fits = fits and all(min(e, default=1) >= 0 for e in extents)
-            fits = fits and all(np.prod(e) <= self.max_size for e in extents)
-        if not fits:
-            op.detach()
-            op.erase()
-            raise Misfit
+            raise Misfit(reason)
+
+    def _small(self, op: Operation) -> bool:
+        """Whether the results have few elements for every environment."""
+        dims = [tensor_type(r).size for r in op.results]
+        sizes = (evaluate(d, state.env) for d in dims for state in self.module.states)
+        return all(0 <= n <= self.max_size for n in sizes)
 
     def _usable(self, array: Array) -> bool:
-        if array.size > self.max_size:
-            return False
         kind = from_numpy(array.dtype)
-        if not kind.is_float or array.size == 0:
+        if not kind.is_float or array.size == 0 or self.special:
             return True
         wide = array.astype(np.float64)
-        return bool(np.isfinite(wide).all() and np.abs(wide).max() <= LIMITS[kind.name])
+        limit = LIMITS.get(kind.name, 1e3)
+        return bool(np.isfinite(wide).all() and np.abs(wide).max() <= limit)
 
     def is_constant(self, value: Value) -> bool:
         return getattr(value.owner, "name", "") == "cuvil.constant"
 
-    def array(self, value: Value) -> Array:
-        return self.state.values[value]
+    def arrays(self, value: Value) -> list[Array]:
+        """The value by environment."""
+        return [state.values[value] for state in self.module.states]
+
+    def is_empty(self, value: Value) -> bool:
+        """Whether some environment leaves it without elements."""
+        return any(a.size == 0 for a in self.arrays(value))
 
     def dims(self, value: Value) -> tuple[Dim, ...]:
         return tensor_type(value).dims
@@ -196,15 +208,19 @@ class Program:
     def pick_exact(self, fits: Callable[[TensorType], bool] = lambda t: True) -> Value:
         return self.choice([v for v in self.pickable if v in self.exact and fits(tensor_type(v))])
 
-    def constant(self, shape: Sequence[int], dtype: str) -> Value:
-        value = self.b.const(data(self.rng, shape, dtype), dtype)
-        self.state.step(value.owner)
-        self.exact.add(value)
-        return value
+    def constant(self, shape: Sequence[Any], dtype: str) -> Value:
+        """A constant of random elements. Misfit for a symbolic shape."""
+        if not all(isinstance(d, int) for d in shape):
+            raise Misfit
+        return self.const(data(self.rng, shape, dtype), dtype)
 
     def scalar(self, number: float, dtype: str) -> Value:
-        value = self.b.const(np.asarray(number), dtype)
-        self.state.step(value.owner)
+        return self.const(np.asarray(number), dtype)
+
+    def const(self, array: Array, dtype: str | None = None) -> Value:
+        """A constant of these elements."""
+        value: Value = self.b.const(array, dtype)
+        self.step(value.owner)  # type: ignore[arg-type]
         self.exact.add(value)
         return value
 
@@ -240,12 +256,8 @@ class Program:
 
     def fresh(self) -> str:
         """A name for a loop's symbol."""
-        self.loops += 1
-        return f"i{self.loops}"
-
-    def finish(self, outputs: Sequence[Value]) -> Graph:
-        assert self.graph is not None
-        return finish_graph(self.graph, {f"y{i}": v for i, v in enumerate(outputs)})
+        self.module.loops += 1
+        return f"i{self.module.loops}"
 
 
 def fits(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
@@ -271,3 +283,16 @@ def data(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
     return np.asarray(rng.integers(-16, 17, shape) / 8 + rng.integers(0, 2, shape) / 64).astype(
         kind.numpy
     )
+
+
+SPECIAL = {"f16": 6e-8, "bf16": 1e-40, "f32": 1e-40, "f64": 5e-310}
+
+
+def with_special(rng: np.random.Generator, array: Array) -> Array:
+    """The array with some of its floats NaN, infinite, zero of either sign, or denormal."""
+    kind = from_numpy(array.dtype).name
+    if kind not in SPECIAL:
+        return array
+    odd = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, SPECIAL[kind]], np.float64)
+    chosen = odd[rng.integers(len(odd), size=array.shape)].astype(array.dtype)
+    return np.where(rng.random(array.shape) < 0.25, chosen, array)

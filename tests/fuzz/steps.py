@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -66,6 +66,10 @@ def quotient(p: Program) -> Value:
     y = p.mate(x)
     if tensor_type(x).dtype.is_integer:
         return p.emit(p.choice(("div", "mod", "fmod")), x, y, exact=True)
+    if x in p.exact and y in p.exact and p.chance(0.4):
+        far = p.emit("add", p.emit("abs", y, exact=True), p.scalar(0.5, p.kind(x)), exact=True)
+        y = p.emit("neg", far, exact=True) if p.chance(0.5) else far
+        return p.emit(p.choice(("mod", "fmod")), x, y, exact=True)
     if p.chance(0.3):
         return p.emit("div", x, p.scalar(p.choice((2.0, 3.0, -0.25)), p.kind(x)))
     safe = p.emit("add", p.emit("abs", y), p.scalar(1.0, p.kind(x)))
@@ -193,7 +197,7 @@ def concat(p: Program) -> Value:
     parts = [x] + [p.pick(alike) for _ in range(p.number(0, 2))]
     if p.chance(0.3) and mine.is_static:
         shape = [p.extent() if i == axis else d for i, d in enumerate(mine.dims)]
-        parts.insert(p.number(0, 1), p.constant(shape, p.kind(x)))  # type: ignore[arg-type]
+        parts.insert(p.number(0, 1), p.constant(shape, p.kind(x)))
     return p.emit("concat", *parts, axis=axis, exact=True)
 
 
@@ -211,11 +215,7 @@ def gather(p: Program) -> Value:
     extent = int(p.dims(x)[axis])  # type: ignore[arg-type]
     shape = [p.extent() for _ in range(p.number(0, 2))]
     array = np.asarray(p.rng.integers(-extent, extent, shape))
-    index = p.b.const(array.astype(p.choice((np.int32, np.int64))))
-    p.state.step(index.owner)
-    p.exact.add(index)
-    if p.chance(0.2) and len(p.dims(x)) == 1 and shape:
-        return p.emit("gather_elements", x, p.emit("reshape", index, dims=[array.size]), axis=0)
+    index = p.const(array.astype(p.choice((np.int32, np.int64))))
     return p.emit("gather", x, index, axis=axis, exact=True)
 
 
@@ -231,8 +231,22 @@ def reduce(p: Program) -> Value:
     return p.emit("reduce", x, kind=name, axes=axes, keepdims=p.chance(0.5), exact=exact)
 
 
+def reductions(p: Program) -> Value:
+    """Two in a row, of one kind or of two."""
+    x = p.pick(lambda t: t.rank >= 2 and is_number(t))
+    if p.is_empty(x):
+        raise Misfit
+    kinds = ("sum", "mean", "max", "min")
+    first, second = p.choice(kinds), p.choice(kinds)
+    axes = _some_axes(p, len(p.dims(x)))
+    x = p.emit("reduce", x, kind=first, axes=axes[:1], keepdims=True)
+    other = p.number(0, len(p.dims(x)) - 1)
+    return p.emit("reduce", x, kind=second if p.chance(0.5) else first, axes=[other],
+                  keepdims=p.chance(0.5))  # fmt: skip
+
+
 def _maybe_empty(p: Program, x: Value, axes: list[int]) -> bool:
-    return any(not isinstance(p.dims(x)[i], int) or p.dims(x)[i] == 0 for i in axes)
+    return any(a.shape[i] == 0 for a in p.arrays(x) for i in axes)
 
 
 def arg_reduce(p: Program) -> Value:
@@ -256,7 +270,7 @@ def norm(p: Program) -> Value:
     extra = []
     if p.chance(0.6) and all(isinstance(d, int) for d in inner):
         count = 2 if name == "layer_norm" and p.chance(0.6) else 1
-        extra = [p.constant(inner, p.kind(x)) for _ in range(count)]  # type: ignore[arg-type]
+        extra = [p.constant(inner, p.kind(x)) for _ in range(count)]
     return p.emit(name, x, *extra, axis=axis, epsilon=0.01)
 
 
@@ -306,9 +320,34 @@ def iota(p: Program) -> Value:
     )
 
 
+def views(p: Program) -> Value:
+    """Views of a view."""
+    return view_of(p, p.pick(has_axes(1)))
+
+
+def view_of(p: Program, value: Value) -> Value:
+    """One to three views in a row."""
+    known = p.pickable
+    try:
+        for _ in range(p.number(1, 3)):
+            p.pickable = [value]
+            value = p.choice((transpose, reshape, slice_, slice_))(p)
+    except Misfit:
+        pass
+    finally:
+        p.pickable = known
+    return value
+
+
+def choose(p: Program, table: Sequence[tuple[int, Step]]) -> Step:
+    """A row of a table, by its weight."""
+    weights = np.array([w for w, _ in table], np.float64)
+    return table[int(p.rng.choice(len(table), p=weights / weights.sum()))][1]
+
+
 SIMPLE: tuple[tuple[int, Step], ...] = (
     (10, unary), (1, rounding), (3, guarded_math), (12, binary), (3, quotient), (2, logic),
     (2, compare), (3, select), (3, cast), (6, transpose), (7, reshape), (6, slice_), (4, pad),
-    (5, concat), (3, broadcast), (3, gather), (6, reduce), (1, arg_reduce), (4, norm),
-    (3, long_norm), (2, cumulative), (1, top_k), (1, iota),
+    (5, concat), (3, broadcast), (3, gather), (6, reduce), (2, reductions), (1, arg_reduce),
+    (4, norm), (3, long_norm), (2, cumulative), (1, top_k), (1, iota), (4, views),
 )  # fmt: skip
