@@ -84,3 +84,20 @@ def test_like_takes_shape_and_type(op, opset):
     mean, deviation = (0, 1) if op == "RandomNormalLike" else (0.5, 12**-0.5)
     assert y.dtype == np.float32
     assert abs(y.mean() - mean) < 0.05 and abs(y.std() - deviation) < 0.05
+
+
+@pytest.mark.parametrize("opset", [12, 13, 22])
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_what_training_drops_is_made_up_for(kind, opset):
+    text = f"""m ({kind}[M, 1000] x, bool t) => (y, kept) <float r = {{0.25}}> {{
+      y, kept = Dropout<seed = 3>(x, r, t) }}"""
+    x = np.full((40, 1000), 3, np.float32 if kind == "float" else np.float64)
+    for fixed in (False, True):
+        feeds = [x] if fixed else [x, np.array(True)]
+        more = {"t": np.array(True)} if fixed else {}
+        y, kept = run(model(text, opset=opset), *feeds, **more)
+        assert y.dtype == x.dtype and kept.dtype == bool
+        assert (y[~kept] == 0).all() and np.allclose(y[kept], 4)
+        assert abs(kept.mean() - 0.75) < 0.01
+    y, kept = run(model(text, opset=opset), x, np.array(False))
+    assert (y == x).all() and kept.all()

@@ -1,4 +1,4 @@
-"""Constants, tensors made from shapes, casts, and operators that inference passes through."""
+"""Constants, tensors made from shapes, and casts."""
 
 from __future__ import annotations
 
@@ -163,51 +163,6 @@ def _cast_to(cx: Cx, x: Value, kind: str, saturate: int, round_mode: str) -> Val
         return cx.b.cast(x, to=kind)
     x = cx.b.cast(x, to=of.compute.name) if of.is_narrow else x
     return cx.b.cast_narrow(x, to=kind, saturate=saturate, round_mode=round_mode)
-
-
-@onnx_op("Dropout")
-def dropout_legacy(
-    cx: Cx,
-    x: Value,
-    *,
-    ratio: float = 0.5,
-    is_test: int = 0,
-    consumed_inputs: tuple[int, ...] = (),
-) -> tuple[Value, ...]:
-    """Before opset 7 a node trains unless it says is_test."""
-    if not is_test and ratio:
-        cx.fail("is_test=0 drops elements at random: for inference set is_test=1")
-    return dropout_attributes(cx, x)
-
-
-@onnx_op("Dropout", since=7)
-def dropout_attributes(cx: Cx, x: Value, *, ratio: float = 0.5) -> tuple[Value, ...]:
-    """Inference: nothing is dropped. The mask is of x's type."""
-    mask = filled(cx, cx.b.scalar(1, x), cx.dims(x)) if any(cx.outputs[1:]) else None
-    return (x, mask)
-
-
-@onnx_op("Dropout", since=10)
-def dropout(cx: Cx, x: Value, *, ratio: float = 0.5) -> tuple[Value, ...]:
-    """The mask is boolean from opset 10 on."""
-    return (x, filled(cx, cx.b.scalar(True, "bool"), cx.dims(x)) if any(cx.outputs[1:]) else None)
-
-
-@onnx_op("Dropout", since=12)
-def dropout_inputs(
-    cx: Cx, x: Value, ratio: Value = None, training: Value = None, *, seed: int = 0
-) -> tuple[Value, ...]:
-    """As before, unless training_mode is set: that drops elements at random."""
-    if training is not None:
-        known, chance = cx.known(training), cx.known(ratio)
-        if ratio is not None and chance is None:
-            cx.known_ints(cx.b.cast(ratio, to="i64"), "the ratio")
-        off = known is not None and not known.any()
-        kept = chance is not None and not chance.any()
-        if not off and not kept:
-            cx.known_ints(cx.b.cast(training, to="i64"), "training_mode")
-            cx.fail("training mode is not supported: Cuvil compiles inference")
-    return dropout(cx, x)
 
 
 @onnx_op("BitCast", since=26)

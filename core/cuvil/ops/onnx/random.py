@@ -18,7 +18,8 @@ GOLDEN = 0x9E3779B9  # 2**32 over the golden ratio: neighbouring positions land 
 BITS = 24  # of a uniform number in f32; f64 has two hashes' worth
 
 
-def _seed_of(cx: Cx, seed: float | None) -> int:
+def seed_of(cx: Cx, seed: float | None) -> int:
+    """A number for a seed, or for the node where it has none."""
     text = str(cx.new_symbol("random")) if seed is None else repr(float(seed))
     return zlib.crc32(text.encode())
 
@@ -56,7 +57,8 @@ def _scaled(cx: Cx, x: Value, factor: float, shift: float, to: str) -> Value:
     return value if cx.type(value).dtype.name == to else cx.b.cast(value, to=to)
 
 
-def _wide(to: str) -> str:
+def wide_name(to: str) -> str:
+    """The type in which numbers for this type are drawn."""
     return "f64" if to == "f64" else "f32"
 
 
@@ -81,7 +83,7 @@ def random_uniform(
 ) -> Value:
     """Uniform numbers from low to high."""
     to = cx.dtype(dtype)
-    return _scaled(cx, uniform(cx, shape, _seed_of(cx, seed), _wide(to)), high - low, low, to)
+    return _scaled(cx, uniform(cx, shape, seed_of(cx, seed), wide_name(to)), high - low, low, to)
 
 
 @onnx_op("RandomUniformLike")
@@ -96,7 +98,7 @@ def random_uniform_like(
 ) -> Value:
     """As many as x has elements, in its type unless `dtype` says another."""
     to = cx.type(x).dtype.name if dtype is None else cx.dtype(dtype)
-    value = uniform(cx, cx.dims(x), _seed_of(cx, seed), _wide(to))
+    value = uniform(cx, cx.dims(x), seed_of(cx, seed), wide_name(to))
     return _scaled(cx, value, high - low, low, to)
 
 
@@ -112,7 +114,7 @@ def random_normal(
 ) -> Value:
     """Normally distributed numbers."""
     to = cx.dtype(dtype)
-    return _scaled(cx, _normal(cx, shape, _seed_of(cx, seed), _wide(to)), scale, mean, to)
+    return _scaled(cx, _normal(cx, shape, seed_of(cx, seed), wide_name(to)), scale, mean, to)
 
 
 @onnx_op("RandomNormalLike")
@@ -127,7 +129,7 @@ def random_normal_like(
 ) -> Value:
     """As many as x has elements, in its type unless `dtype` says another."""
     to = cx.type(x).dtype.name if dtype is None else cx.dtype(dtype)
-    return _scaled(cx, _normal(cx, cx.dims(x), _seed_of(cx, seed), _wide(to)), scale, mean, to)
+    return _scaled(cx, _normal(cx, cx.dims(x), seed_of(cx, seed), wide_name(to)), scale, mean, to)
 
 
 @onnx_op("Bernoulli", since=15)
@@ -135,8 +137,8 @@ def bernoulli(cx: Cx, x: Value, *, dtype: int | None = None, seed: float | None 
     """1 with the probability that the element is, else 0."""
     kind = cx.type(x).dtype
     to = kind.name if dtype is None else cx.dtype(dtype)
-    drawn = uniform(cx, cx.dims(x), _seed_of(cx, seed), _wide(kind.name))
-    chance = cx.b.cast(x, to=_wide(kind.name))
+    drawn = uniform(cx, cx.dims(x), seed_of(cx, seed), wide_name(kind.name))
+    chance = cx.b.cast(x, to=wide_name(kind.name))
     return cx.b.cast(cx.b.lt(drawn, chance), to=to)
 
 
@@ -148,7 +150,7 @@ def multinomial(
     b, (rows, classes) = cx.b, cx.dims(x)
     shares = b.softmax(b.cast(x, to="f32"), axis=1)
     below = b.cumulative(shares, kind="sum", axis=1)
-    drawn = uniform(cx, (rows, sample_size, 1), _seed_of(cx, seed))
+    drawn = uniform(cx, (rows, sample_size, 1), seed_of(cx, seed))
     passed = b.le(b.reshape(below, dims=(rows, 1, classes)), drawn)
     count = b.reduce(b.cast(passed, to="i64"), kind="sum", axes=(2,), keepdims=False)
     last = b.dims(dims=(classes - 1,), shape=(), dtype="i64")
