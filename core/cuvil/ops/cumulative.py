@@ -9,13 +9,21 @@ import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import ceil_div
+from cuvil.ir.dtypes import DType, from_numpy
+from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
-from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, wide
+from cuvil.ops.lowering import BLOCK, KernelCx, axis_in
+from cuvil.ops.scalar_meaning import cast
 
 _STEP = {"sum": "add", "prod": "mul"}
+
+
+def _carried(kind: DType) -> str:
+    """The type of the totals: floats keep the accuracy of their terms in f64."""
+    return "f64" if kind.is_float else kind.compute.name
 
 
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
@@ -28,20 +36,20 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     data = np.flip(x[0], a.axis) if a.reverse else x[0]
     scan = np.cumsum if a.kind == "sum" else np.cumprod
-    values = wide(data)
-    result = scan(values, axis=a.axis, dtype=values.dtype)
+    carried = dtype_of(_carried(from_numpy(x[0].dtype))).numpy
+    result = scan(data.astype(carried), axis=a.axis, dtype=carried)
     if a.exclusive and result.shape[a.axis]:
         first = np.full_like(np.take(result, [0], a.axis), 0 if a.kind == "sum" else 1)
         keep = np.take(result, range(result.shape[a.axis] - 1), a.axis)
         result = np.concatenate([first, keep], a.axis)
-    result = result.astype(x[0].dtype)
+    result = cast(result, from_numpy(x[0].dtype).name)
     return [np.flip(result, a.axis) if a.reverse else result]
 
 
 def _step(cx: KernelCx, total: Value, index: Sequence[Index]) -> Value:
     """Stores one element of the result and gives the new total."""
     b = cx.b
-    value = b.cast(cx.operand(0, index), cx.operand_types[0].dtype.compute.name)
+    value = b.cast(cx.operand(0, index), _carried(cx.operand_types[0].dtype))
     after = b.scalar(_STEP[cx.attrs.kind], total, value)
     shown = total if cx.attrs.exclusive else after
     cx.store(b.cast(shown, cx.result_type.dtype.name), index)
@@ -63,7 +71,7 @@ def _kernel(cx: KernelCx) -> None:
 
 
 def _start(cx: KernelCx) -> Value:
-    name = cx.operand_types[0].dtype.compute.name
+    name = _carried(cx.operand_types[0].dtype)
     return cx.b.const(0 if cx.attrs.kind == "sum" else 1, name)
 
 
@@ -81,7 +89,7 @@ def _across_rows(cx: KernelCx) -> None:
     *at, block = cx.tasks([*outer, ceil_div(dims[-1], BLOCK)])
     first = b.mul(block, BLOCK)
     count = b.index("min", b.sub(b.dim(dims[-1]), first), BLOCK)
-    totals = cx.scratch(BLOCK, cx.operand_types[0].dtype.compute.name)
+    totals = cx.scratch(BLOCK, _carried(cx.operand_types[0].dtype))
     with b.loop(0, count, kind="parallel") as row:
         totals.store(_start(cx), row.iv)
     with b.loop(0, b.dim(dims[axis])) as steps:
@@ -104,4 +112,5 @@ CUMULATIVE = Primitive(
     kernel=_kernel,
     tags=frozenset({"anchor"}),
     tolerance=1e-5,
+    computes=True,
 ).register()

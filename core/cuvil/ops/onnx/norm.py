@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cuvil.ir.dims import Dim, product
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in, narrow, unsqueezed, wide
+from cuvil.ops.onnx.helpers import axes_in, axis_in, narrow, unsqueezed, wide
 from cuvil.ops.onnx.registry import onnx_op
 
 EPSILON = 9.999999747378752e-06  # 1e-5 in float32, as ONNX's defaults are
@@ -220,6 +220,22 @@ def group_norm(
     value = _groups_norm(cx, wide(cx, x), num_groups, epsilon)
     value = cx.b.mul(value, per_channel(cx, narrow(cx, scale, value), rank))
     return narrow(cx, cx.b.add(value, per_channel(cx, narrow(cx, bias, value), rank)), like)
+
+
+@onnx_op("MeanVarianceNormalization", since=9)
+def mean_variance_norm(cx: Cx, x: Value, *, axes: tuple[int, ...] = (0, 2, 3)) -> Value:
+    """Mean 0 and variance 1 over the axes.
+
+    Not by ONNX's function body, E(x^2) - E(x)^2, which cancels where the mean is large. Centred
+    twice, since the first mean is rounded.
+    """
+    b, value = cx.b, wide(cx, x)
+    at = axes_in(cx, axes, cx.type(x).rank)
+    for _ in range(2):
+        value = b.sub(value, b.reduce(value, kind="mean", axes=at, keepdims=True))
+    variance = b.reduce(b.mul(value, value), kind="mean", axes=at, keepdims=True)
+    deviation = b.add(b.sqrt(variance), b.scalar(1e-9, variance))
+    return narrow(cx, b.div(value, deviation), x)
 
 
 @onnx_op("LRN")
