@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from cuvil.errors import OptionError
 
 EMITS = ("so", "a", "o", "llvm", "asm", "mlir")
+PRECISIONS = {  # and the rules that compute in it
+    "fp32": (),
+    "bf16": ("bf16_contract", "bf16_conv", "round_before_views"),
+}
 WEIGHTS = ("auto", "embed", "external")
 EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of their own
 
@@ -16,6 +20,7 @@ EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of thei
 class Options:
     """Options of one compile.
 
+    precision: "fp32" computes in the model's own types, "bf16" multiplies float32 as bfloat16.
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least,
@@ -39,10 +44,9 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opt_level", opt_level(self.opt_level))
-        if self.precision != "fp32":
+        if self.precision not in PRECISIONS:
             raise OptionError(
-                f"precision '{self.precision}' is not available yet; 'fp32' computes in the "
-                "model's own types"
+                f"precision is one of {', '.join(PRECISIONS)}, not '{self.precision}'"
             )
         if self.weights not in WEIGHTS:
             raise OptionError(f"weights is one of {', '.join(WEIGHTS)}, not '{self.weights}'")

@@ -17,7 +17,8 @@ from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError
 from cuvil.ir.graph import Graph
-from cuvil.options import EXTERNAL_FROM, Options
+from cuvil.ir.record import tensor_type
+from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
 from cuvil.plan.templates import Templates
@@ -84,23 +85,25 @@ def compile_graph(
     options: Options,
     *,
     variants: Sequence[VariantSpec] | None = None,
+    best_only: bool = False,
     weights_file: str | None = None,
     library: bool = False,
     progress: Progress = lambda stage: None,
 ) -> Built:
     """Compiles a graph for the options' target.
 
-    variants: overrides the backend's choice. weights_file: the file name where weights are to be
+    variants: overrides the backend's choice. best_only: builds the first of them that has a use.
+    weights_file: the file name where weights are to be
     found; None leaves it to the options. library: with the C runtime and the C API of the header
     inside. progress: told each stage as it begins. Raises cuvil.Error subclasses.
     """
     progress("target")
     targets = resolve(options.target, options.cpu, options.features)
     backend, target = targets.host
-    chosen = list(variants or backend.variants(target))
     progress("rewrite")
     check = verify_after if verifying() else None
     run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
+    chosen = useful(variants or backend.variants(target), graph)[: 1 if best_only else None]
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
@@ -132,6 +135,17 @@ def compile_graph(
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
+
+
+def useful(variants: Sequence[VariantSpec], graph: Graph) -> list[VariantSpec]:
+    """The variants without those that are only there for products that the graph does not have."""
+    factors = {
+        tensor_type(op.operands[0]).dtype.name
+        for op in graph.ops()
+        if op.name in ("cuvil.contract", "cuvil.conv")
+    }
+    found = [v for v in variants if not v.products or v.products & factors]
+    return found or list(variants)
 
 
 def verifying() -> bool:
@@ -191,7 +205,8 @@ def wanted_rows(rows: Sequence[KernelRow], options: Options) -> list[KernelRow]:
 def selection(options: Options) -> Selection:
     """The rewrite rules that the options ask for."""
     passes = options.passes if options.graph_fusion and options.opt_level > 0 else ()
-    return Selection(passes, options.disable_rules, options.enable_rules)
+    enable = (*options.enable_rules, *PRECISIONS[options.precision])
+    return Selection(passes, options.disable_rules, enable)
 
 
 def _bitcode(backend: Backend, target: Target, needed: bool) -> tuple[str, ...]:

@@ -38,6 +38,20 @@ TARGETS = [
 ]
 
 
+PAIRS = [
+    *TARGETS,
+    pytest.param(
+        replace(
+            FMA16,
+            features=f"{FMA16.features},+avx512bf16",
+            dots={"bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512"},
+        ),
+        id="16-lanes-of-pairs",
+        marks=_needs("avx512f", "avx512vl", "avx512bw", "avx512bf16"),
+    ),
+]
+
+
 def guarded(values):
     """A copy of an array whose end is the end of its page: reading past it crashes."""
     values = np.asarray(values)

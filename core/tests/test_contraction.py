@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
-from contraction_check import BASE, FMA8, FMA16, TARGETS, close, contract
+from contraction_check import BASE, FMA8, FMA16, PAIRS, TARGETS, close, contract
 from llvmlite import ir
 
 from cuvil.codegen.contraction import (
@@ -58,6 +59,16 @@ def test_one_kernel_for_all_run_time_sizes(facts, sizes):
     m, n, k = sizes
     a, b, buffers = operands(m, n, k)
     close(contract(product(Slot(0), Slot(1), Slot(2)), facts, buffers, sizes), a @ b)
+
+
+@pytest.mark.parametrize("facts", PAIRS)
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 34), (15, 100, 64), (29, 8, 600), (2, 31, 2)])
+def test_pairs_of_bfloat16_sum_in_float32(facts, m, n, k):
+    a, b, _ = operands(m, n, k)
+    a, b = a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
+    spec = ContractionSpec((), (RowDim(m, k // 2, n),), (KDim(k // 2, 1),), n, dtype="bf16x2")
+    buffers = [a.view("i4"), pack_panels(b, 32, 2).view("i4"), np.full((m, n), np.nan, "f4")]
+    close(contract(spec, facts, buffers), a.astype("f4") @ b.astype("f4"))
 
 
 @pytest.mark.parametrize("facts", TARGETS)

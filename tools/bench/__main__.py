@@ -33,7 +33,8 @@ KINDS: dict[str, Callable[[str, Rules], Row]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 1 when a model could not be measured or its outputs are wrong."""
     options = _parser().parse_args(argv)
-    rules = Rules(options.threads, options.seconds, tuple(filter(None, options.vs.split(","))))
+    rules = Rules(options.threads, options.seconds, tuple(filter(None, options.vs.split(","))),
+                  options.precision)  # fmt: skip
     if options.quick:
         rules = replace(rules, seconds=1.0)
     if options.child:
@@ -82,7 +83,7 @@ def _fill(report: Report, models: Sequence[str], rules: Rules) -> None:
 def _in_child(kind: str, name: str, rules: Rules) -> Row:
     command = [sys.executable, "-m", "tools.bench", name, "--child", kind]
     command += ["--threads", str(rules.threads), "--seconds", str(rules.seconds)]
-    command += ["--vs", ",".join(rules.peers)]
+    command += ["--vs", ",".join(rules.peers), "--precision", rules.precision]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one second for each model")
     peers = ",".join(Rules().peers)
     parser.add_argument("--vs", default=peers, help=f"engines to compare with (default: {peers})")
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "bf16"], help="of cuvil")
     parser.add_argument(
         "--publish", action="store_true", help="put chart and tables into docs/ and the README"
     )

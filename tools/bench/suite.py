@@ -28,7 +28,7 @@ from tools.bench.peers import Call, PeerError, peer
 from tools.bench.timing import Timing, interleaved, speedups
 from tools.models import zoo
 from tools.models.case import ModelCase
-from tools.models.judge import bound_ratio
+from tools.models.judge import TOLERANCES, bound_ratio
 from tools.models.sources import Exported, torch_net
 
 LIST = Path(__file__).with_name("models.toml")
@@ -37,11 +37,13 @@ OWN = "cuvil"
 
 @dataclass(frozen=True)
 class Rules:
-    """How to measure. seconds: about so long for each model; peers: engines to compare with."""
+    """How to measure. seconds: about so long for each model; peers: engines to compare with;
+    precision: of cuvil alone, peers have theirs in their names."""
 
     threads: int = 1
     seconds: float = 5.0
     peers: tuple[str, ...] = ("onnxruntime", "openvino", "torch")
+    precision: str = "fp32"
 
 
 @dataclass
@@ -104,7 +106,7 @@ def measure_speed(name: str, rules: Rules) -> Row:
     row.gflop = model_flops(case.path, inputs) / 1e9
     row.peak_gflops = limits.measure(rules.threads).flops / 1e9
     with tempfile.TemporaryDirectory(prefix="cuvil-bench-") as folder:
-        calls, ready = _own(row, case, inputs, Path(folder), rules.threads)
+        calls, ready = _own(row, case, inputs, Path(folder), rules)
         for other in rules.peers:
             if peer(other).module == "torch" and not isinstance(zoo.row(name).source, Exported):
                 continue  # no torch module made this file
@@ -113,7 +115,7 @@ def measure_speed(name: str, rules: Rules) -> Row:
             except PeerError as error:
                 row.skipped[other] = str(error)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    _judge(row, calls, timings, ready)
+    _judge(row, calls, timings, ready, rules.precision)
     return row
 
 
@@ -123,27 +125,29 @@ def measure_dynamic(name: str, rules: Rules) -> Row:
     inputs = case.inputs(0)
     row = Row(name, {key: list(array.shape) for key, array in inputs.items()})
     with tempfile.TemporaryDirectory(prefix="cuvil-bench-") as folder:
-        calls, ready = _own(row, case, inputs, Path(folder, "free"), rules.threads)
-        options = Options(name=identifier("fixed_" + name), dims=_extents(case, inputs))
+        calls, ready = _own(row, case, inputs, Path(folder, "free"), rules)
+        options = Options(name=identifier("fixed_" + name), dims=_extents(case, inputs),
+            precision=rules.precision)  # fmt: skip
         made = compile_to_folder(case.path, Path(folder, "fixed"), options)
         calls["fixed"], ready["fixed"] = _load(made, inputs, rules.threads)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    _judge(row, calls, timings, ready)
+    _judge(row, calls, timings, ready, rules.precision)
     return row
 
 
 def _own(
-    row: Row, case: ModelCase, inputs: Mapping[str, np.ndarray], folder: Path, threads: int
+    row: Row, case: ModelCase, inputs: Mapping[str, np.ndarray], folder: Path, rules: Rules
 ) -> tuple[dict[str, Call], dict[str, float]]:
     """Cuvil's call and its time to the first result, under its name; sizes go to the row."""
     started = time.perf_counter()
-    made = compile_to_folder(case.path, folder, Options(name=identifier("bench_" + case.name)))
+    options = Options(name=identifier("bench_" + case.name), precision=rules.precision)
+    made = compile_to_folder(case.path, folder, options)
     row.compile_s = time.perf_counter() - started
     row.file_bytes = sum(
         path.stat().st_size for kind, path in made.files.items() if kind in ("so", "weights")
     )
     row.weights_bytes = made.manifest["weights_bytes"]
-    call, ready = _load(made, inputs, threads)
+    call, ready = _load(made, inputs, rules.threads)
     return {OWN: call}, {OWN: ready}
 
 
@@ -175,6 +179,7 @@ def _judge(
     calls: Mapping[str, Call],
     timings: Mapping[str, Timing],
     ready: Mapping[str, float],
+    precision: str,
 ) -> None:
     """Fills the row's engines; outputs are compared with those of ONNX Runtime."""
     outputs = {name: call.outputs() for name, call in calls.items()}
@@ -188,13 +193,13 @@ def _judge(
             ready_ms=ready[name] * 1e3,
             settings=calls[name].settings,
             ratio=ratios.get(name),
-            error=None if reference is None else _error(outputs[name], reference),
+            error=None if reference is None else _error(outputs[name], reference, precision),
         )
 
 
-def _error(got: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
+def _error(got: Sequence[np.ndarray], reference: Sequence[np.ndarray], precision: str) -> float:
     pairs = zip(got, reference, strict=True)
-    return max((bound_ratio(a, b) for a, b in pairs), default=0.0)
+    return max((bound_ratio(a, b, TOLERANCES[precision]) for a, b in pairs), default=0.0)
 
 
 def _extents(case: ModelCase, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_x86.features import AVX2, AVX512, CPUS, closure
+from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, CPUS, closure
 
 LLVM_TRIPLES = {
     "x86_64-linux-gnu": "x86_64-unknown-linux-gnu",
@@ -16,20 +17,33 @@ LLVM_TRIPLES = {
 
 
 def variants(target: Target) -> Sequence[VariantSpec]:
-    """Without a cpu: AVX-512, AVX2 and baseline builds. With one: its best build alone."""
+    """Without a cpu: AVX-512, AVX2 and baseline builds. With one: its best build alone.
+
+    Before an AVX-512 build comes one that multiplies bfloat16, for models that do.
+    """
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
-        return [_avx512(triple), _avx2(triple), _baseline(triple)]
+        return [_avx512_bf16(triple), _avx512(triple), _avx2(triple), _baseline(triple)]
     features = set(closure(CPUS.get(target.cpu, ())))
     for word in target.features:
         if word[0] == "+":
             features |= closure((word[1:],))
         else:
             features = {f for f in features if word[1:] not in closure((f,))}
+    if features >= set(AVX512_BF16):
+        return [_avx512_bf16(triple), _avx512(triple)]
     for build, needs in ((_avx512, AVX512), (_avx2, AVX2)):
         if features >= set(needs):
             return [build(triple)]
     return [_baseline(triple)]
+
+
+def _avx512_bf16(triple: str) -> VariantSpec:
+    facts = replace(
+        _avx512(triple).facts, features="+avx512bf16",
+        dots={"bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512"},
+    )  # fmt: skip
+    return VariantSpec("avx512_bf16", AVX512_BF16, facts, frozenset({"bf16"}))
 
 
 def _avx512(triple: str) -> VariantSpec:

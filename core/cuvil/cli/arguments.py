@@ -37,6 +37,9 @@ EnableRule = Annotated[
 DisableKernel = Annotated[
     Words, typer.Option("--disable-kernel", metavar="KIND", help="do without a fast kernel")
 ]
+Precision = Annotated[
+    str, typer.Option(help="fp32: the model's own types; bf16: products of float32 in bfloat16")
+]
 NoWinograd = Annotated[
     bool, typer.Option("--no-winograd", help="3x3 convolutions as plain sums: exacter, slower")
 ]
@@ -67,6 +70,7 @@ def options_of(
     cpu: str = "",
     features: str = "",
     opt_level: str = "2",
+    precision: str = "fp32",
     dim: Sequence[str] | None = None,
     bound: Sequence[str] | None = None,
     passes: Sequence[str] | None = None,
@@ -82,7 +86,7 @@ def options_of(
     from cuvil.options import Options
 
     return Options(
-        target=target, cpu=cpu, features=features, opt_level=opt_level,  # type: ignore[arg-type]
+        target=target, cpu=cpu, features=features, opt_level=opt_level, precision=precision,  # type: ignore[arg-type]
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),

@@ -36,6 +36,7 @@ def bench(
     dim: arg.Dim = None,
     bound: arg.Bound = None,
     opt_level: arg.OptLevel = "2",
+    precision: arg.Precision = "fp32",
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
     disable_kernel: arg.DisableKernel = None,
@@ -55,6 +56,7 @@ def bench(
 
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
+        precision=precision,
         passes=passes, disable=disable_rule, disable_kernel=disable_kernel,
         no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip

@@ -87,11 +87,12 @@ def backends() -> dict[str, str]:
 
 def cpu() -> str:
     """This machine as a target, and the variant that runs on it."""
-    from cuvil.engine.front_door import runnable_variant
+    from cuvil.engine.front_door import runnable_variants
     from cuvil.targets.registry import find
 
     backend, target = find("cpu")
-    return f"{target}; engines use variant {runnable_variant(backend, target).name}"
+    best = next(v for v in runnable_variants(backend, target) if not v.products)
+    return f"{target}; engines use variant {best.name}"
 
 
 def linkers() -> str:

@@ -1,13 +1,16 @@
 """What code generation may know about a target's CPU: numbers and LLVM's own strings."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from cuvil.ir.dtypes import dtype as dtype_of
 
+GROUPS = {"bf16x2": 32}  # neighbours in a sum that one instruction multiplies and adds
+
 
 def dtype_bits(dtype: str) -> int:
-    """Bits of one element in memory."""
-    return dtype_of(dtype).bits
+    """Bits of one element, or of one group, in memory."""
+    return GROUPS.get(dtype) or dtype_of(dtype).bits
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,7 @@ class TargetFacts:
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
     prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
+    dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups.
     """
 
     triple: str
@@ -34,6 +38,7 @@ class TargetFacts:
     l1_ways: int = 8
     l2_bytes: int = 512 * 1024
     prefer_vector_width: int = 0
+    dots: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register."""

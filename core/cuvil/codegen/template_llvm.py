@@ -167,10 +167,14 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         k=tuple(KDim(*row) for row in rows("k", 2)),
         n=_sizes(template, slots, "n")[0],
         panel=_sizes(template, slots, "panel")[0],  # type: ignore[arg-type]
+        dtype=_GROUP_OF.get(template.buffers[0].type.data, "f32"),  # type: ignore[attr-defined]
         a=a,
         b=b,
         c=c,
     )
+
+
+_GROUP_OF = {"bf16": "bf16x2"}
 
 
 def winograd_spec(template: nest.TemplateOp, slots: SlotTable) -> winograd.WinogradSpec:

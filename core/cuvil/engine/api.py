@@ -47,14 +47,16 @@ def compile(
 
     model: the path of an ONNX file, the bytes of one, or a ModelProto. input_spec: rows (name,
     dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. dims:
-    symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). opt_level: 0 to 3 or
-    "O0" to "O3". winograd: whether 3x3 convolutions may be computed with fewer products, at about
-    twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil results
-    up to three pixels from those that it reaches. passes: names of rule groups or rules (None: all that are on). threads: at most
-    so many per run; None is CUVIL_NUM_THREADS, else the cpus that the process may use. cache:
-    whether an earlier compile of the same may be used, and this one kept. folder: where external
-    data lies, by default beside the file; weights_reader(location, offset, length) hands it out
-    instead. progress: told each stage as it begins.
+    symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). precision: "fp32"
+    computes in the model's own types; "bf16" multiplies matrices and images of float32 rounded to
+    bfloat16, and sums in float32: about three digits are right. opt_level: 0 to 3 or
+    "O0" to "O3". winograd: whether convolutions by few taps may be computed with fewer products:
+    at about twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil
+    neighbours of the results that it reaches. passes: names of rule groups or rules (None: all that
+    are on). threads: at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that the
+    process may use. cache: whether an earlier compile of the same may be used, and this one kept.
+    folder: where external data lies, by default beside the file; weights_reader(location, offset,
+    length) hands it out instead. progress: told each stage as it begins.
 
     Raises ModelError, UnsupportedError, TargetError, OptionError and others of cuvil.Error.
     """

@@ -42,6 +42,7 @@ class Compiler:
         features: str | None = None,
         passes: Sequence[str] | None = None,
         opt_level: int | str | None = None,
+        precision: str | None = None,
         winograd: bool | None = None,
         dims: Mapping[str, int] | None = None,
         bounds: Mapping[str, tuple[int, int | None]] | None = None,
@@ -51,8 +52,9 @@ class Compiler:
         The meaning of each is that of `cuvil.compile`. Raises OptionError.
         """
         given = {
-            "target": target, "cpu": cpu, "features": features, "opt_level": opt_level,
-            "passes": None if passes is None else tuple(passes), "dims": dims, "bounds": bounds,
+            "precision": precision, "target": target, "cpu": cpu, "features": features,
+            "opt_level": opt_level, "passes": None if passes is None else tuple(passes),
+            "dims": dims, "bounds": bounds,
             "disable_kernels": None if winograd is None else () if winograd else ("winograd",),
         }  # fmt: skip
         changes = {name: value for name, value in given.items() if value is not None}

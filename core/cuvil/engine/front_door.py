@@ -96,12 +96,15 @@ def import_wanted(opened: OpenedModel, wanted: Wanted) -> Graph:
 def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:
     """Builds the one variant that this machine runs best, weights in a file beside the object."""
     backend, target = resolve(options.target, options.cpu, options.features).host
-    best = runnable_variant(backend, target)
-    return compile_graph(graph, options, variants=[best], weights_file=WEIGHTS, progress=progress)
+    variants = runnable_variants(backend, target)
+    return compile_graph(
+        graph, options, variants=variants, best_only=True, weights_file=WEIGHTS, progress=progress
+    )
 
 
-def runnable_variant(backend: Backend, target: Target) -> VariantSpec:
-    """The best variant for a target that this machine can run. TargetError when there is none."""
+def runnable_variants(backend: Backend, target: Target) -> list[VariantSpec]:
+    """The variants for a target that this machine can run, best first. TargetError when there is
+    none."""
     host = backend.host()
     if host is None or host.triple != target.triple:
         here = host.triple if host else "another cpu"
@@ -110,10 +113,11 @@ def runnable_variant(backend: Backend, target: Target) -> VariantSpec:
             "use cuvil.Compiler or 'cuvil compile' for other targets"
         )
     have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
-    for variant in backend.variants(target):
-        if not backend.feature_bits(variant.requires) & ~have:
-            return variant
-    lacking = [n for n in variant.requires if backend.feature_bits([n]) & ~have]
+    variants = backend.variants(target)
+    found = [v for v in variants if not backend.feature_bits(v.requires) & ~have]
+    if found:
+        return found
+    lacking = [n for n in variants[-1].requires if backend.feature_bits([n]) & ~have]
     raise TargetError(f"this machine lacks {', '.join(lacking)}, which {target} requires")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import Dim
+from cuvil.ir.dtypes import DType, from_numpy
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
@@ -83,7 +84,15 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     if t[0].dtype != t[1].dtype or t[0].dtype.kind == "bool":
         raise ValueError(f"contract: {t[0].dtype.name} with {t[1].dtype.name}")
     found = extents(spec, t)
-    return [TensorType.of([found[c] for c in spec.out], t[0].dtype)]
+    return [TensorType.of([found[c] for c in spec.out], sum_dtype(t[0].dtype, a))]
+
+
+def sum_dtype(operands: DType, a: Attrs) -> DType:
+    """The dtype of sums of products: the operands' own, or what `accumulate` says. ValueError
+    where that is neither."""
+    if a.accumulate not in ("", operands.compute.name):
+        raise ValueError(f"sums of {operands.name} cannot be {a.accumulate}")
+    return operands.compute if a.accumulate else operands
 
 
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
@@ -103,7 +112,11 @@ def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     )
     order = spec.batch + spec.rows + spec.columns
     product = product.reshape([size[c] for c in order])
-    return [product.transpose([order.index(c) for c in spec.out]).astype(x[0].dtype)]
+    return [product.transpose([order.index(c) for c in spec.out]).astype(_numpy(x[0].dtype, a))]
+
+
+def _numpy(operands: Any, a: Attrs) -> Any:
+    return sum_dtype(from_numpy(operands), a).numpy
 
 
 def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
@@ -126,10 +139,10 @@ def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
 
 
 CONTRACT = Primitive(
-    name="contract",  # f16 and bf16 accumulate in f32; integers wrap in their own type
+    name="contract",  # f16 and bf16 sum in f32, the result where accumulate says so; integers wrap
     infer=_infer,
     evaluate=_evaluate,
-    attrs={"spec": Attr("str")},
+    attrs={"spec": Attr("str"), "accumulate": Attr("str", "")},
     element=_element,
     tags=frozenset({"anchor", "contraction"}),
     tolerance=1e-4,

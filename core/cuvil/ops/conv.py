@@ -9,10 +9,12 @@ import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import Dim
+from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
+from cuvil.ops.contract import sum_dtype
 from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside, loops, wide
 
 LAYOUTS = ("channels_first", "channels_last")
@@ -101,7 +103,8 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
         if isinstance(size, int) and size < 0:
             raise ValueError(f"conv: the kernel does not fit into axis {axis} of {x[axis]}")
         spatial.append(size)
-    return [t[0].with_dims(image_dims(a.layout, x[0], w[0], spatial))]
+    dims = image_dims(a.layout, x[0], w[0], spatial)
+    return [TensorType.of(dims, sum_dtype(t[0].dtype, a))]
 
 
 def to_first(x: Any, layout: str) -> Any:
@@ -143,7 +146,7 @@ def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     ]
     if min(sizes) <= 0:
         zero = np.zeros((data.shape[0], w.shape[0], *(max(n, 0) for n in sizes)), x[0].dtype)
-        return [from_first(zero, a.layout)]
+        return [from_first(zero, a.layout).astype(sum_dtype(from_numpy(x[0].dtype), a).numpy)]
     view = _windows(data, kernel, a)
     n, c = len(kernel), w.shape[1]
     parts = []
@@ -156,7 +159,7 @@ def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     result = np.concatenate(parts, 1)
     if len(x) > 2:
         result = result + wide(x[2]).reshape([-1] + [1] * n)
-    return [from_first(result, a.layout).astype(x[0].dtype)]
+    return [from_first(result, a.layout).astype(sum_dtype(from_numpy(x[0].dtype), a).numpy)]
 
 
 def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
@@ -204,7 +207,7 @@ CONV = Primitive(
     name="conv",  # x, w [O, I / groups, spatial...] and perhaps a bias [O]; a cross-correlation
     infer=_infer,
     evaluate=_evaluate,
-    attrs=ATTRS,
+    attrs={**ATTRS, "accumulate": Attr("str", "")},  # as that of contract
     element=_element,
     tags=frozenset({"anchor", "contraction"}),
     tolerance=1e-4,

@@ -15,9 +15,16 @@ from cuvil.ir.pool import Attribute, Constant, Pool
 from cuvil.ir.types import BufferType
 
 
-def pack_panels(b: np.ndarray, panel: int) -> np.ndarray:
-    """[batch..., k, n] to [batch..., ceil(n/panel), k, panel]; columns past n are zero."""
+def pack_panels(b: np.ndarray, panel: int, group: int = 1) -> np.ndarray:
+    """[batch..., k, n] to [batch..., ceil(n/panel), k, panel]; columns past n are zero.
+
+    group: so many steps of k, which it divides, lie together in a column.
+    """
     *batch, k, n = b.shape
+    if group > 1:
+        pairs = b.reshape(*batch, k // group, group, n).swapaxes(-1, -2)
+        wide = pack_panels(pairs.reshape(*batch, k // group, n * group), panel * group)
+        return wide.reshape(*batch, -1, k, panel)
     panels = -(-n // panel)
     padded = np.zeros((*batch, k, panels * panel), b.dtype)
     padded[..., :n] = b
@@ -37,6 +44,7 @@ class Packing:
     k: int
     panel: int
     dtype: str
+    group: int = 1
 
     @property
     def permuted(self) -> tuple[Dim, ...]:
@@ -68,7 +76,7 @@ class Packing:
         view = array.reshape([literal(d) for d in self.dims]).transpose(self.perm)
         k, n = literal(self.k_extent), literal(self.n_extent)
         matrix = view.reshape((*view.shape[: self.batch], k, n))
-        return pack_panels(matrix, self.panel)
+        return pack_panels(matrix, self.panel, self.group)
 
     def constant(self, source: Constant, pool: Pool) -> Constant:
         """The packed form as a recipe of the pool: made when the weights are written."""
@@ -77,7 +85,7 @@ class Packing:
         attrs: dict[str, Attribute] = {"dims": dims, "perm": self.perm, "batch": self.batch}
         return pool.add_recipe(
             "pack_panels",
-            {**attrs, "k": self.k, "panel": self.panel},
+            {**attrs, "k": self.k, "panel": self.panel, "group": self.group},
             [source],
             self.dtype,
             shape,
@@ -99,16 +107,21 @@ class Packing:
         out = b.mul(task, b.dim(self.k_extent * self.panel))
         zero = b.const(0, self.dtype)
         with b.loop(0, b.dim(self.k_extent)) as k:
-            row = b.add(out, b.mul(k.iv, self.panel))
+            row = b.add(out, b.mul(b.sub(k.iv, b.mod(k.iv, self.group)), self.panel))
+            row = b.add(row, b.mod(k.iv, self.group))
             at = (*batch, *b.unflatten(k.iv, k_dims))
             with b.loop(0, count, kind="parallel") as n:
                 index = (
                     *at,
                     *b.unflatten(b.add(first, n.iv), n_dims),
                 )
-                b.store(b.load(source, _source_offset(b, self, index)), target, b.add(row, n.iv))
+                b.store(
+                    b.load(source, _source_offset(b, self, index)),
+                    target,
+                    b.add(row, b.mul(n.iv, self.group)),
+                )
             with b.loop(count, self.panel, kind="parallel") as n:
-                b.store(zero, target, b.add(row, n.iv))
+                b.store(zero, target, b.add(row, b.mul(n.iv, self.group)))
         tasks = product(self.batch_dims) * panels
         return kernel_op(name, tasks, block), tasks
 

@@ -11,10 +11,13 @@ import numpy as np
 
 from cuvil.ir import nest
 from cuvil.ir.dims import evaluate
+from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.names import Value
+from cuvil.ops.lowering import wide
 from cuvil.ops.nest_accesses import Accesses
 from cuvil.ops.nest_interpreter import run_region
 from cuvil.plan.templates.attention import number
+from cuvil.plan.templates.contract import GROUP
 from cuvil.plan.templates.cook_toom import matrices
 
 Array = np.ndarray[Any, Any]
@@ -78,14 +81,17 @@ def _contract(t: _Template) -> None:
     a_at = _offsets(bt, [d[1] for d in batch]) + _offsets(rt, [d[1] for d in rows])
     shape = (*outer[0], *outer[1], n)
     a, b = t.buffer(0), t.buffer(1)
+    group = np.arange(GROUP[from_numpy(a.dtype).name])
     a_at = np.broadcast_to(a_at, (*shape[:-1], 1)) + k_at
+    a_at = (a_at[..., None] * group.size + group).reshape(*shape[:-1], -1)
     depth = np.arange(k_at.size)[:, None]
     columns = np.arange(n)
     inside = (columns // panel * k_at.size + depth) * panel + columns % panel
-    starts = _offsets(_grid(outer[0]), [d[2] for d in batch])
+    inside = (inside[:, None] * group.size + group[:, None]).reshape(-1, n)
+    starts = _offsets(_grid(outer[0]), [d[2] * group.size for d in batch])
     b_at = np.broadcast_to(starts, outer[0])[..., None, None] + inside
-    left = a[_inside(a, a_at)].reshape(*outer[0], math.prod(outer[1]), k_at.size)
-    acc = np.matmul(left, b[_inside(b, b_at)]).reshape(shape)
+    left = a[_inside(a, a_at)].reshape(*outer[0], math.prod(outer[1]), a_at.shape[-1])
+    acc = np.matmul(wide(left), wide(b[_inside(b, b_at)])).reshape(shape)
     c_at = _offsets(bt, [d[3] for d in batch]) + _offsets(rt, [d[2] for d in rows]) + column
     _apart(t.buffer(2), c_at, (a, a_at), (b, b_at))
     t.finish(acc, [*bt, *rt, column + _offsets(bt, [d[4] for d in batch])], c_at)

@@ -17,7 +17,7 @@ from cuvil.ir.record import PRIMITIVES
 from cuvil.ir.types import TensorType
 from cuvil.rewrite.rewriter import Rewriter
 
-PHASES = ("canonicalize", "fuse", "layout")
+PHASES = ("canonicalize", "fuse", "layout", "precision")
 Result = Value | Sequence[Value] | Mapping[Value, Value] | None
 Apply = Callable[[Rewriter, Operation], Result]
 
@@ -94,7 +94,12 @@ class Rule:
 
 
 Cases = Case | Sequence[Case]
-GROUPS = {"canonicalize": "", "fuse": "fuse_norm_act", "layout": "memory_packing"}
+GROUPS = {
+    "canonicalize": "",
+    "fuse": "fuse_norm_act",
+    "layout": "memory_packing",
+    "precision": "",
+}
 
 
 def make_rule(

@@ -46,11 +46,13 @@ class Feature:
 
 @dataclass(frozen=True)
 class VariantSpec:
-    """One build of every kernel. requires: features that must be present to run it."""
+    """One build of every kernel. requires: features that must be present to run it. products: the
+    dtypes of factors for which it is better than the next variant; empty: it always is."""
 
     name: str
     requires: tuple[str, ...]
     facts: TargetFacts
+    products: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from cuvil.codegen.contraction.dot import dot, sum_type
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
-    F32,
-    F64,
     I64,
     PTR,
-    fma,
+    element_type,
     i64,
     internal_function,
     load,
@@ -26,7 +25,6 @@ from cuvil.codegen.llvm_util import (
     zero,
 )
 
-_ELEMENTS = {"f32": F32, "f64": F64}
 _LINE = 64  # bytes; a wrong guess only wastes or misses a prefetch
 
 
@@ -86,9 +84,9 @@ def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> i
 class _Emitter:
     def __init__(self, function: ir.Function, shape: MicroKernel, facts: TargetFacts) -> None:
         self.b = ir.IRBuilder(function.append_basic_block("entry"))
-        self.shape, self.fused = shape, facts.fma
-        self.element = _ELEMENTS[shape.dtype]
-        self.kind = vector(self.element, shape.lanes)
+        self.shape, self.facts = shape, facts
+        self.element = element_type(shape.dtype)
+        self.kind = vector(sum_type(shape.dtype), shape.lanes)
         self.a, self.panel, self.tile, self.resume, *strides = function.args
         self.row_strides, self.loops = strides[:2], strides[2:]
         self.pitch = i64(shape.panel) if shape.panel else strides[-1]
@@ -248,7 +246,7 @@ class _Emitter:
         chain = (u % shape.chains) * self.count
         row = b.mul(k, self.pitch)
         columns = [
-            load(b, panel, b.add(row, i64(v * shape.lanes)), self.kind)
+            load(b, panel, b.add(row, i64(v * shape.lanes)), vector(self.element, shape.lanes))
             for v in range(shape.vectors)
         ]
         self._prefetch(panel, row)
@@ -258,7 +256,7 @@ class _Emitter:
             value = splat(b, load(b, pointer, place, self.element), shape.lanes)
             for v, column in enumerate(columns):
                 at = chain + i * shape.vectors + v
-                out[at] = fma(b, value, column, out[at], self.fused)
+                out[at] = dot(b, value, column, out[at], shape.dtype, self.facts)
         return out
 
     def _prefetch(self, panel: ir.Value, row: ir.Value) -> None:

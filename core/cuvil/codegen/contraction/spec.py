@@ -1,7 +1,9 @@
 """What a contraction is: C[batch, rows, n] = epilogue(sum over k of A[batch, rows, k] * B[n, k]).
 
-Every extent and stride counts elements. B is packed in panels (see `packing`), its k order is
-row-major over `k`. Offsets of A and C are sums of index * stride; C's columns are contiguous.
+Every extent and stride counts elements; of groups, where dtype is one (see `facts.GROUPS`), those
+of A and B count groups: their last k dim lies together. B is packed in panels (see `packing`), its
+k order is row-major over `k`. Offsets of A and C are sums of index * stride; C's columns are
+contiguous.
 """
 
 from dataclasses import dataclass

@@ -6,6 +6,7 @@ A loop over the tile's rows keeps the code small however long the epilogue is; t
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith
+from cuvil.codegen.contraction.dot import sum_type
 from cuvil.codegen.contraction.epilogue import (
     Epilogue,
     EpilogueScope,
@@ -18,7 +19,6 @@ from cuvil.codegen.llvm_util import (
     I64,
     PTR,
     address,
-    element_type,
     for_range,
     i64,
     internal_function,
@@ -92,7 +92,7 @@ class _Emitter:
 
     @property
     def _element(self) -> ir.Type:
-        return element_type(self.spec.dtype)
+        return sum_type(self.spec.dtype)
 
     def _row(self, rows: list[ir.Value], sums: ir.Value) -> None:
         b, spec, at = self.b, self.spec, Arith(self.b, self.dims)
@@ -101,7 +101,7 @@ class _Emitter:
             at.dot(self.batch, [at.size(dim.c_stride) for dim in spec.batch]),
         )
         shift = at.dot(self.batch, [dim.col_stride for dim in spec.batch])
-        old = spec.dtype if spec.accumulate else ""
+        old = spec.dtype if spec.accumulate else ""  # of elements, not of groups
         for v, mask in enumerate(self.masks):
             first = b.add(self.column, i64(v * self.lanes))
             scope = EpilogueScope(

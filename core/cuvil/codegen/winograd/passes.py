@@ -52,7 +52,8 @@ def result_pass(
     """void f(sums of a tile, across, place): A^T M A for `shape` = (vectors, lanes) columns.
 
     Sums of the next frequency are `pitch` elements further. place is dense [m[0]][across]
-    [columns], with room for [m[0]][m[1]]: pixels of a row that do not exist are overwritten by the next row.
+    [columns], with room for [m[0]][m[1]]: pixels of a row that do not exist are overwritten by the
+    next row.
     """
     vectors, lanes = shape
     name = f"winograd.result{_shape(spec)}x{vectors}v{lanes}p{pitch}"

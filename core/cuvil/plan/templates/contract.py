@@ -4,9 +4,9 @@ epilogue. What does not fit is left to the plain loops of the op's own lowering.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cuvil.ir.dims import Dim, known_equal
+from cuvil.ir.dims import Dim, divisible_by, known_equal
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
@@ -55,8 +55,48 @@ class Match:
     n_axes: int
     packing: Packing
 
+    @property
+    def group(self) -> int:
+        """Neighbours in the sum that lie and are read together: strides of A and B count these."""
+        return self.packing.group
+
+
+GROUP = {"f32": 1, "bf16": 2}
+
 
 def _match_contract(op: Operation, layouts: Layouts) -> Match | None:
+    return _grouped(op, _plain_contract(op, layouts))
+
+
+def _match_conv(op: Operation, layouts: Layouts) -> Match | None:
+    return _grouped(op, _plain_conv(op, layouts))
+
+
+def _grouped(op: Operation, m: Match | None) -> Match | None:
+    """The match in terms of groups of the operands' dtype; None where they do not divide it."""
+    dtype = tensor_type(op.operands[0]).dtype.name
+    group = GROUP[dtype]
+    if m is None or group == 1:
+        return m
+    strides = [
+        *(s for x in m.batch for s in (x.a_stride, x.b_stride)),
+        *(r.a_stride for r in m.rows), *(s for _, s in m.k[:-1]), m.k[-1][0],
+    ]  # fmt: skip
+    together = m.k[-1][1] == 1 and all(divisible_by(s, group) for s in strides)
+    if not together or attrs_of(op).accumulate != "f32":
+        return None
+    return replace(
+        m,
+        batch=tuple(
+            replace(x, a_stride=x.a_stride // group, b_stride=x.b_stride // group) for x in m.batch
+        ),
+        rows=tuple(replace(r, a_stride=r.a_stride // group) for r in m.rows),
+        k=(*((e, s // group) for e, s in m.k[:-1]), (m.k[-1][0] // group, 1)),
+        packing=replace(m.packing, dtype=dtype, group=group),
+    )
+
+
+def _plain_contract(op: Operation, layouts: Layouts) -> Match | None:
     inputs, out = attrs_of(op).spec.split("->")
     specs = inputs.split(",")
     if not out:
@@ -101,7 +141,7 @@ def _match_letters(
     )
 
 
-def _match_conv(op: Operation, layouts: Layouts) -> Match | None:
+def _plain_conv(op: Operation, layouts: Layouts) -> Match | None:
     """Channels last, no padding (the layout rules bring convolutions to this form)."""
     attrs = attrs_of(op)
     x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
@@ -151,7 +191,7 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
     return few and mine and fits and attrs_of(consumer).groups == 1 and image.dtype.name == "f32"
 
 
-DTYPES = frozenset({"f32"})
+DTYPES = frozenset(GROUP)
 MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
 
 

@@ -43,7 +43,9 @@ def contract_of_reshape(b: Rewriter, op: Operation) -> Value | None:
         out = "".join(split[c] if c in own else c for c in out)
     if operands == list(op.operands):
         return None
-    result = b.contract(*operands, spec=f"{letters[0]},{letters[1]}->{out}")
+    result = b.contract(
+        *operands, spec=f"{letters[0]},{letters[1]}->{out}", accumulate=attrs_of(op).accumulate
+    )
     return b.reshape(result, dims=dims_of(op.results[0]))
 
 

@@ -34,5 +34,7 @@ def contract_of_transpose(b: Rewriter, op: Operation) -> Value | None:
             letters[i] = "".join(permuted(letters[i], inverse(attrs_of(moved).perm)))
     if operands == list(op.operands):
         return None
-    result: Value = b.contract(*operands, spec=f"{letters[0]},{letters[1]}->{spec.out}")
+    result: Value = b.contract(
+        *operands, spec=f"{letters[0]},{letters[1]}->{spec.out}", accumulate=attrs_of(op).accumulate
+    )
     return result

@@ -38,5 +38,7 @@ def transpose_of_contract(b: Rewriter, op: Operation) -> Value | None:
     if out[-1] in spec.batch or (out[-1] in spec.a) != (spec.out[-1] in spec.a):
         return None
     b.keep_location(inner)
-    result: Value = b.contract(*inner.operands, spec=f"{spec.a},{spec.b}->{out}")
+    result: Value = b.contract(
+        *inner.operands, spec=f"{spec.a},{spec.b}->{out}", accumulate=attrs_of(inner).accumulate
+    )
     return result
