@@ -15,9 +15,10 @@ from cuvil.codegen.elf_merge import merge_objects
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
-from cuvil.errors import CompileError, OptionError, TargetError
+from cuvil.errors import CompileError, OptionError, TargetError, own_faults
 from cuvil.ir.graph import Graph
 from cuvil.ir.record import tensor_type
+from cuvil.ops.custom.calls import ExternCall, extern_calls
 from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
@@ -64,6 +65,10 @@ class Built:
 
         Weights pass through as a stream; no more than one constant is in memory at a time.
         """
+        with own_faults(f"{self.plan.name}: writing an object"):
+            self._write_object(path)
+
+    def _write_object(self, path: str | os.PathLike[str]) -> None:
         exported = {self.code.symbol, *self.code.exported}
         merge_objects(path, self.objects, exported.__contains__, self.code.renamed)
         with open(path, "rb") as file:
@@ -77,7 +82,9 @@ class Built:
 
     def write_weights(self, path: str | os.PathLike[str]) -> None:
         """The weights file that goes beside an object whose weights are not embedded."""
-        write_weights(path, self.code.build_id, self.plan.weights_bytes, self.plan.weight_chunks())
+        size, chunks = self.plan.weights_bytes, self.plan.weight_chunks()
+        with own_faults(f"{self.plan.name}: computing constants"):
+            write_weights(path, self.code.build_id, size, chunks)
 
 
 def compile_graph(
@@ -102,39 +109,49 @@ def compile_graph(
     backend, target = targets.host
     progress("rewrite")
     check = verify_after if verifying() else None
+<<<<<<< core/cuvil/pipeline.py
+    wanted = RewriteOptions(selection(options), after_phase=check)
+    with own_faults(f"{graph.name}: rewriting"):
+        run_phases(graph, wanted, targets.rules())
+=======
     run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
     chosen = useful(variants or backend.variants(target), graph)[: 1 if best_only else None]
+>>>>>>> /tmp/theirs.f
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
     templates = Templates(templates_of(rows))
     apply_user_fusions(graph, templates)
     name = identifier(options.name or graph.name)
-    plan = make_plan(graph, name, targets.assignment(), templates)
-    if verifying():
-        verify_plan(plan)
+    with own_faults(f"{graph.name}: planning"):
+        plan = make_plan(graph, name, targets.assignment(), templates)
+        if verifying():
+            verify_plan(plan)
     weights_file = weights_file or weights_place(plan, options)
+    calls = extern_calls(plan.kernels.values())
     progress("emit")
 
     def bits(variant: VariantSpec) -> int:
         return backend.feature_bits(variant.requires)
 
-    code = build_code(
-        plan,
-        [VariantTarget(v.name, bits(v) if library else 0, v.facts) for v in chosen],
-        producer=PRODUCER,
-        opt=options.opt_level,
-        weights_file=weights_file,
-        weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
-        feature_names=backend.feature_names(),
-        detect=backend.detect if library else None,
-        bitcode=_bitcode(backend, target, needed=library),
-        library=library,
-        table=rows,
-    )
+    with own_faults(f"{graph.name}: generating code"):
+        code = build_code(
+            plan,
+            [VariantTarget(v.name, bits(v) if library else 0, v.facts) for v in chosen],
+            producer=PRODUCER,
+            opt=options.opt_level,
+            weights_file=weights_file,
+            weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
+            feature_names=backend.feature_names(),
+            detect=backend.detect if library else None,
+            bitcode=_bitcode(backend, target, needed=library),
+            library=library,
+            table=rows,
+            calls=calls,
+        )
     progress("compile")
     objects = workers().compile(code.units)
-    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
+    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets, calls)
 
 
 def useful(variants: Sequence[VariantSpec], graph: Graph) -> list[VariantSpec]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from xdsl.ir import Dialect, Operation, SSAValue
@@ -51,8 +52,11 @@ class Primitive:
         of the results to `cx.store`. Contexts: `ops.lowering`. At least one of element, kernel or
         a template of the planner serves it.
     tags: "pointwise" (element i depends on elements i), "view" (moves elements only), "anchor"
-        (a kernel of its own to which neighbours fuse), "control" (has regions), ...
+        (a kernel of its own to which neighbours fuse), "control" (has regions), "opaque" (nothing
+        fuses with it, its operands and results are dense buffers of their own), ...
     tolerance: relative error that compiled code may show against `evaluate` in f32; 0 is exact.
+    computes: it calculates with its operands, so that none may be of a narrow type: those are
+        moved and converted. `infer` then refuses them.
     """
 
     name: str
@@ -65,6 +69,11 @@ class Primitive:
     tolerance: float = 0.0
     regions: bool = False
     pure: bool = True
+    computes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.computes:
+            object.__setattr__(self, "infer", partial(_infer_wide, self.name, self.infer))
 
     def register(self) -> Primitive:
         """Adds the record and defines its operation. Raises ValueError for a name used twice."""
@@ -73,6 +82,20 @@ class Primitive:
         PRIMITIVES[self.name] = self
         _CLASSES.append(_define(self))
         return self
+
+    def unregister(self) -> None:
+        """Takes the record away again: for one of a user's own that is declared anew."""
+        del PRIMITIVES[self.name]
+        _CLASSES.remove(_BY_NAME.pop(self.name))
+
+
+def _infer_wide(
+    name: str, infer: Infer, t: Sequence[TensorType], attrs: Attrs
+) -> Sequence[TensorType]:
+    for kind in t:
+        if kind.dtype.is_narrow:
+            raise ValueError(f"{name} does not compute in {kind.dtype}: cast it first")
+    return infer(t, attrs)
 
 
 def of(op: Operation) -> Primitive:
@@ -86,9 +109,11 @@ def attrs_of(op: Operation) -> Attrs:
 
 
 def tensor_type(value: SSAValue) -> TensorType:
-    """The tensor type of an SSA value of the `cuvil` dialect."""
-    kind = value.type
-    assert isinstance(kind, TensorType), f"not a tensor: {kind}"
+    """The tensor type of an SSA value of the `cuvil` dialect. ValueError for what is no tensor."""
+    kind = getattr(value, "type", None)
+    if not isinstance(kind, TensorType):
+        what = "a sequence" if isinstance(value, list | tuple) else str(kind or "nothing")
+        raise ValueError(f"a tensor is needed here, not {what}")
     return kind
 
 

@@ -10,10 +10,12 @@ __all__ = [
     "DTypeError",
     "Error",
     "InputError",
+    "InternalError",
     "ModelError",
     "OptionError",
     "RuntimeFailure",
     "ShapeMismatchError",
+    "SignatureError",
     "TargetError",
     "TimeLimitError",
     "UnsupportedError",
@@ -28,8 +30,16 @@ class ModelError(Error):
     """The model file is damaged, inconsistent or not a model; names file, node and reason."""
 
 
+class SignatureError(ModelError):
+    """A custom operator is used, or behaves, otherwise than declared; shows both signatures."""
+
+
 class CompileError(Error):
     """A sound model could not be compiled."""
+
+
+class InternalError(CompileError):
+    """A fault of Cuvil itself, not of what it was given; `__cause__` is what went wrong."""
 
 
 class UnsupportedError(CompileError):

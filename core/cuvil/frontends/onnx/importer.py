@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.errors import Error, ModelError, UnsupportedError, internal_error
 from cuvil.frontends.onnx.assumptions import least_symbol, widest
-from cuvil.frontends.onnx.attributes import arguments, resolved
+from cuvil.frontends.onnx.attributes import arguments, check_sequences, plain, resolved
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.context import NodeCx
 from cuvil.frontends.onnx.equal import Equalities
@@ -177,13 +177,10 @@ class Importer:
         needed = given[: record.required] + given[record.named :]
         if len(given) < record.required or any(v is None for v in needed):
             raise ModelError(f"{where}: an input is missing, {record.required} are required")
-        keywords = arguments(record, attrs, where)
-        cx = NodeCx(self, frame, node, where)
-        with self._errors(where), self.b.at(_location(frame, node)):
-            result = record.compose(cx, *given, **keywords)
-        return result if isinstance(result, tuple) else (result,)
+        check_sequences(record, given, where)
+        return arguments(record, attrs, where)
 
-    def _function(
+    def function(
         self,
         frame: Frame,
         function: ir.Function,
@@ -211,6 +208,8 @@ class Importer:
     ) -> tuple[Any, ...]:
         """Imports a subgraph in place, its inputs bound to `args`; gives its outputs."""
         self._check_depth(frame, where)
+        if not isinstance(body, ir.Graph):
+            raise ModelError(f"{where}: an attribute that has to be a graph is none")
         if len(args) != len(body.inputs):
             raise ModelError(
                 f"{where}: the subgraph takes {len(body.inputs)} inputs, not {len(args)}"
@@ -381,16 +380,18 @@ class Importer:
 
     @contextmanager
     def _errors(self, where: str) -> Iterator[None]:
-        """Whatever a hostile node makes a composition raise is an error that names the node."""
+        """What does not fit is an error that names the node; what is Cuvil's own fault says so."""
         try:
             yield
         except Error:
             raise
         except ValueError as error:
             raise ModelError(f"{where}: {error}") from error
-        except Exception as error:
+        except (LookupError, ArithmeticError, MemoryError, RecursionError) as error:
             reason = f"{type(error).__name__} {error}".strip()
             raise ModelError(f"{where}: inputs or attributes do not fit ({reason})") from error
+        except Exception as error:
+            raise internal_error(where, error) from error
 
 
 def _key(domain: str, name: str, overload: str = "") -> tuple[str, str, str]:
