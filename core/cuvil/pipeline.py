@@ -113,10 +113,7 @@ def compile_graph(
     wanted = RewriteOptions(selection(options), after_phase=check)
     with own_faults(f"{graph.name}: rewriting"):
         run_phases(graph, wanted, targets.rules())
-=======
-    run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
     chosen = useful(variants or backend.variants(target), graph)[: 1 if best_only else None]
->>>>>>> /tmp/theirs.f
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
