@@ -50,6 +50,12 @@ class Case:
     def what(self) -> str:
         return self.kind or KINDS[self.number % len(KINDS)]
 
+    @property
+    def nth(self) -> int:
+        """How many graphs of this kind have a lower number."""
+        turns, place = divmod(self.number, len(KINDS))
+        return turns * KINDS.count(self.what) + KINDS[:place].count(self.what)
+
 
 @dataclass
 class Section:
@@ -124,7 +130,7 @@ class _Plan:
             case.number, large=what == "large", rules=rules, special=what == "special"
         )
         p = self.program
-        self.example = chosen(p) if rules else None
+        self.example = chosen(p, case.nth) if rules else None
         if self.example is not None:
             types: Mapping[str, TensorType] = input_types(self.example[0], self.example[2])
         else:

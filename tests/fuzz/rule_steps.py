@@ -15,7 +15,7 @@ from cuvil.rewrite.registry import load_rules
 from cuvil.rewrite.rule import Case, parse_type
 from tests.fuzz.program import Misfit, Program
 
-CHANGES = ("none", "none", "number", "attribute", "operand", "order", "kind", "kind")
+CHANGES = ("none", "none", "none", "number", "attribute", "operand", "order", "kind", "kind")
 RATE = 0.3  # how often an op is changed where its program is one with changes
 
 
@@ -24,10 +24,10 @@ def cases() -> list[Case]:
     return [c for rule in load_rules() for c in (*rule.examples, *rule.near_misses)]
 
 
-def chosen(p: Program) -> tuple[Case, str, str]:
-    """A case, what is to be changed in it, and the float type that it gets."""
+def chosen(p: Program, nth: int) -> tuple[Case, str, str]:
+    """The cases in turn; what is to be changed in it, and the float type that it gets."""
     found = cases()
-    case = found[p.number(0, len(found) - 1)]
+    case = found[nth % len(found)]
     change = p.choice(CHANGES)
     kind = p.choice(("f64", "f64", "f16", "bf16")) if change == "kind" else "f32"
     return case, change, kind

@@ -249,4 +249,5 @@ ATTENTION = Primitive(
     kernel=_kernel,
     tags=frozenset({"anchor"}),
     tolerance=1e-4,
+    computes=True,
 ).register()

@@ -146,4 +146,5 @@ CONTRACT = Primitive(
     element=_element,
     tags=frozenset({"anchor", "contraction"}),
     tolerance=1e-4,
+    computes=True,
 ).register()

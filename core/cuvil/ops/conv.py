@@ -211,4 +211,5 @@ CONV = Primitive(
     element=_element,
     tags=frozenset({"anchor", "contraction"}),
     tolerance=1e-4,
+    computes=True,
 ).register()

@@ -144,4 +144,5 @@ CONV_TRANSPOSE = Primitive(
     element=_element,
     tags=frozenset({"anchor", "contraction"}),
     tolerance=1e-4,
+    computes=True,
 ).register()

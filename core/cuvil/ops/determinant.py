@@ -99,4 +99,5 @@ DETERMINANT = Primitive(
     kernel=_kernel,
     tags=frozenset({"anchor"}),
     tolerance=1e-4,
+    computes=True,
 ).register()

@@ -131,6 +131,7 @@ def _record(name: str, centred: bool) -> Primitive:
         kernel=partial(_kernel, centred),
         tags=frozenset({"anchor", "norm"}),
         tolerance=1e-5,
+        computes=True,
     ).register()
 
 

@@ -226,4 +226,5 @@ POOL = Primitive(
     element=_element,
     tags=frozenset({"window"}),
     tolerance=1e-5,
+    computes=True,
 ).register()

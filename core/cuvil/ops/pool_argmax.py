@@ -99,4 +99,5 @@ POOL_ARGMAX = Primitive(
     attrs={**WINDOW, "storage_order": Attr("int", 0)},
     kernel=_argmax_kernel,
     tags=frozenset({"anchor"}),
+    computes=True,
 ).register()

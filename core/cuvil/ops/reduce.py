@@ -205,6 +205,7 @@ REDUCE = Primitive(
     kernel=_reduce_kernel,
     tags=frozenset({"reduction"}),
     tolerance=1e-5,
+    computes=True,
 ).register()
 
 
@@ -268,4 +269,5 @@ ARG_REDUCE = Primitive(
     },
     element=_arg_element,
     tags=frozenset({"reduction"}),
+    computes=True,
 ).register()

@@ -298,4 +298,5 @@ RESIZE = Primitive(
     element=_element,
     tags=frozenset({"window"}),
     tolerance=1e-5,
+    computes=True,
 ).register()

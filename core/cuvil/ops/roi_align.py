@@ -191,4 +191,5 @@ ROI_ALIGN = Primitive(
     element=_element,
     tags=frozenset({"gather"}),
     tolerance=1e-5,
+    computes=True,
 ).register()

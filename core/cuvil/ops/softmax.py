@@ -123,6 +123,7 @@ def _record(name: str, logarithmic: bool) -> Primitive:
         kernel=partial(_kernel, logarithmic),
         tags=frozenset({"anchor", "norm"}),
         tolerance=1e-5,
+        computes=True,
     ).register()
 
 

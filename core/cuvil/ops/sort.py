@@ -132,4 +132,5 @@ TOP_K = Primitive(
     attrs={"axis": Attr("int"), "k": Attr("dim"), "largest": Attr("bool", True)},
     kernel=_kernel,
     tags=frozenset({"anchor"}),
+    computes=True,
 ).register()
