@@ -43,7 +43,7 @@ class Built:
 
     variants: what the artefact holds, best first. weights_file: the name of the file where the
     artefact looks for weights; None: there are none, or they are embedded. backend, target: of the
-    host, the last of targets.
+    host, the last of targets. calls: C functions of custom operators, which it leaves undefined.
     """
 
     plan: Plan
@@ -54,6 +54,7 @@ class Built:
     variants: tuple[VariantSpec, ...]
     weights_file: str | None
     targets: Targets
+    calls: tuple[ExternCall, ...] = ()
 
     @property
     def embedded(self) -> bool:
@@ -109,7 +110,6 @@ def compile_graph(
     backend, target = targets.host
     progress("rewrite")
     check = verify_after if verifying() else None
-<<<<<<< core/cuvil/pipeline.py
     wanted = RewriteOptions(selection(options), after_phase=check)
     with own_faults(f"{graph.name}: rewriting"):
         run_phases(graph, wanted, targets.rules())

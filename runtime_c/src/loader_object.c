@@ -44,7 +44,10 @@ typedef struct object {
   placed *sections;
   char *base;
   uint64_t size[GROUPS], start[GROUPS], total;
-  uint64_t got, stubs; /* offsets in the image: a slot per import, then one per symbol */
+  uint64_t got;   /* offset in the image: a slot per import, then one per symbol */
+  uint64_t stubs; /* of a jump per import, then one per other undefined symbol */
+  cuvil_find_symbol find;
+  void *state;
 } object;
 
 typedef struct target {
@@ -101,10 +104,23 @@ static cuvil_status place_section(object *o, uint32_t index) {
   return CUVIL_OK;
 }
 
+/* How many of the first `end` symbols are undefined. */
+static uint64_t undefined_before(const object *o, uint64_t end) {
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < end; i++) {
+    Elf64_Sym symbol;
+    const char *name;
+    if (cuvil_elf_symbol(&o->image, &o->symbols, i, &symbol, &name)) continue;
+    count += symbol.st_shndx == SHN_UNDEF;
+  }
+  return count;
+}
+
 static cuvil_status lay_out_groups(object *o) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t slots = IMPORTS + o->symbols.sh_size / sizeof(Elf64_Sym);
-  o->stubs = reserve(o, CODE, (uint64_t)IMPORTS * o->arch->stub_bytes, 16);
+  uint64_t symbols = o->symbols.sh_size / sizeof(Elf64_Sym), slots = IMPORTS + symbols;
+  uint64_t stubs = IMPORTS + (o->find ? undefined_before(o, symbols) : 0);
+  o->stubs = reserve(o, CODE, stubs * o->arch->stub_bytes, 16);
   o->got = reserve(o, CONSTANTS, slots * 8, 8);
   for (int group = 0; group < GROUPS; group++) {
     o->start[group] = o->total;
@@ -138,21 +154,24 @@ static uint64_t address(const object *o, uint64_t offset) {
   return (uint64_t)(uintptr_t)(o->base + offset);
 }
 
-static void write_imports(object *o) {
-  for (uint32_t i = 0; i < IMPORTS; i++) {
-    uint64_t value = (uint64_t)(uintptr_t)imports[i].address();
-    uint64_t slot = o->got + i * 8, stub = o->stubs + (uint64_t)i * o->arch->stub_bytes;
-    memcpy(o->base + slot, &value, sizeof value);
-    o->arch->write_stub((unsigned char *)o->base + stub, address(o, stub), address(o, slot));
-  }
+/* What is outside of the image is reached by a slot that holds its address, and calls by a jump. */
+static target outside(const object *o, void *code, uint64_t slot_number, uint64_t stub_number) {
+  uint64_t value = (uint64_t)(uintptr_t)code;
+  uint64_t slot = o->got + slot_number * 8, stub = o->stubs + stub_number * o->arch->stub_bytes;
+  memcpy(o->base + slot, &value, sizeof value);
+  o->arch->write_stub((unsigned char *)o->base + stub, address(o, stub), address(o, slot));
+  return (target){value, address(o, slot), address(o, stub)};
 }
 
-static cuvil_status resolve_import(const object *o, const char *name, target *t) {
+static cuvil_status resolve_import(const object *o, uint64_t index, const char *name, target *t) {
   for (uint32_t i = 0; i < IMPORTS; i++) {
     if (strcmp(name, imports[i].name)) continue;
-    t->address = (uint64_t)(uintptr_t)imports[i].address();
-    t->got = address(o, o->got + i * 8);
-    t->stub = address(o, o->stubs + (uint64_t)i * o->arch->stub_bytes);
+    *t = outside(o, imports[i].address(), i, i);
+    return CUVIL_OK;
+  }
+  void *code = o->find && *name ? o->find(o->state, name) : NULL;
+  if (code) {
+    *t = outside(o, code, IMPORTS + index, IMPORTS + undefined_before(o, index));
     return CUVIL_OK;
   }
   return cuvil_report_failure(o->image.report, CUVIL_BAD_ARTEFACT, "the object needs symbol '%s'",
@@ -165,7 +184,7 @@ static cuvil_status resolve(const object *o, uint64_t index, target *t) {
   memset(t, 0, sizeof *t);
   cuvil_status status = cuvil_elf_symbol(&o->image, &o->symbols, index, &symbol, &name);
   if (status) return status;
-  if (symbol.st_shndx == SHN_UNDEF) return resolve_import(o, name, t);
+  if (symbol.st_shndx == SHN_UNDEF) return resolve_import(o, index, name, t);
   unsigned kind = ELF64_ST_TYPE(symbol.st_info);
   if (symbol.st_shndx >= o->image.section_count || kind == STT_TLS || kind == STT_GNU_IFUNC) {
     return cuvil_elf_damaged(&o->image, "symbol kind");
@@ -222,7 +241,6 @@ static cuvil_status relocate_section(const object *o, const Elf64_Shdr *section)
 
 static cuvil_status relocate_all(object *o) {
   cuvil_status status = CUVIL_OK;
-  write_imports(o);
   for (uint32_t i = 0; !status && i < o->image.section_count; i++) {
     Elf64_Shdr section;
     status = cuvil_elf_section(&o->image, i, &section);
@@ -278,9 +296,10 @@ static cuvil_status load(object *o, const char *wanted, const cuvil_artefact **a
 
 /* The bytes need no alignment: tables are copied out entry by entry. */
 cuvil_status cuvil_object_load(const void *bytes, size_t count, const char *symbol,
-                               cuvil_code **result, char *message, size_t room) {
+                               cuvil_find_symbol find, void *state, cuvil_code **result,
+                               char *message, size_t room) {
   cuvil_report report = {message, room};
-  object o = {.arch = cuvil_elf_host_arch()};
+  object o = {.arch = cuvil_elf_host_arch(), .find = find, .state = state};
   const cuvil_artefact *artefact = NULL;
   *result = NULL;
   cuvil_status status = cuvil_elf_open(&o.image, bytes, count, ET_REL, &report);

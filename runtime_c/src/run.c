@@ -117,11 +117,17 @@ static cuvil_status finish(cuvil_context *c, cuvil_value *outputs) {
   return status;
 }
 
-static cuvil_status failed_at(cuvil_context *c, cuvil_status status) {
+/* code: what main returned, see cuvil_kernel. */
+static cuvil_status failed_at(cuvil_context *c, int32_t code) {
   const cuvil_artefact *a = c->model->artefact;
   uint32_t site = (uint32_t)c->frame.site;
+  cuvil_status status = (cuvil_status)(code & 0xff);
   if (status == CUVIL_SHAPE_MISMATCH) return cuvil_fail_shapes(c, site);
   const char *where = site < a->site_count ? a->sites[site] : a->name;
+  if (status == CUVIL_CUSTOM_FAILED) {
+    return cuvil_context_fail(c, status, "%s with status %d at %s", cuvil_status_text(status),
+                              (int64_t)(code >> 8), where);
+  }
   const cuvil_device *d = c->failed_device;
   char reason[160];
   if (d) cuvil_device_reason(d, reason, sizeof reason);
@@ -139,7 +145,7 @@ static cuvil_status call_main(cuvil_context *c) {
   uint64_t control = keep ? 0 : cuvil_flush_begin();
   int32_t status = c->model->variant->main(&c->frame);
   if (!keep) cuvil_flush_end(control);
-  return status ? failed_at(c, (cuvil_status)status) : CUVIL_OK;
+  return status ? failed_at(c, status) : CUVIL_OK;
 }
 
 /* Drops the run's buffers, but for those that were handed to the caller. */

@@ -80,6 +80,8 @@ const char *cuvil_status_text(cuvil_status status) {
       return "internal error";
     case CUVIL_IO_ERROR:
       return "input/output error";
+    case CUVIL_CUSTOM_FAILED:
+      return "custom operator failed";
   }
   return "unknown status";
 }

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
+from cuvil.ir.c_types import C_TYPES
 from cuvil.ir.dims import Dim
-from cuvil.ir.dtypes import DTYPES
+from cuvil.ops.custom.calls import ExternCall
 from cuvil.plan.plan import Plan, Port
-
-C_TYPES = {
-    "bool": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
-    "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
-    "f16": "uint16_t", "bf16": "uint16_t", "f32": "float", "f64": "double",
-} | {row.name: "uint8_t" for row in DTYPES if row.is_narrow}  # fmt: skip
 
 _HEADER = """\
 /* {name}: a compiled model. Tensors are dense, row-major.
@@ -113,8 +109,9 @@ _KEYWORDS = (
 )
 
 
-def header(plan: Plan, arena_bytes: Dim) -> str:
-    """The text of the header."""
+def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> str:
+    """The text of the header. calls: functions of custom operators, which an object or archive of
+    the model leaves to the program."""
     ports = [("input", p) for p in plan.inputs] + [("output", p) for p in plan.outputs]
     lines = [f" * {kind} {_comment(p.name)}: {_type(p)} {_shape(p.type.dims)}" for kind, p in ports]
     lines += _found_lines(plan)
@@ -122,6 +119,7 @@ def header(plan: Plan, arena_bytes: Dim) -> str:
         f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
         for d in plan.devices
     ]
+    lines += _call_lines(calls)
     return _HEADER.format(
         name=plan.name,
         guard=plan.name.upper(),
@@ -133,6 +131,21 @@ def header(plan: Plan, arena_bytes: Dim) -> str:
         outputs=max(1, len(plan.outputs)),
         dims=_dims_struct(plan),
     )
+
+
+def _call_lines(calls: Sequence[ExternCall]) -> list[str]:
+    """What a program that links the object has to bring."""
+    if not calls:
+        return []
+    lines = [
+        " *",
+        " * It calls functions of custom operators; an object or archive of it is to be linked",
+        " * with them. They return 0, or a status with which the run fails.",
+    ]
+    for call in calls:
+        lines.append(f" *   {call.operator}:")
+        lines += [f" *     {line}" for line in textwrap.wrap(_comment(call.prototype), 88)]
+    return lines
 
 
 def _found_lines(plan: Plan) -> list[str]:

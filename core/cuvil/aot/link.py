@@ -40,19 +40,32 @@ class Linker:
     command: tuple[str, ...]
     wrap: str = ""
 
-    def call(self, options: Sequence[Sequence[str]], files: Sequence[str]) -> None:
-        """Runs it; each option is a list of words. Raises CompileError with what it said."""
+    def call(
+        self, options: Sequence[Sequence[str]], files: Sequence[str], hosted: bool = False
+    ) -> None:
+        """Runs it; each option is a list of words. hosted: with the driver's own C library. Raises
+        CompileError with what it said."""
         words = [word for option in options for word in option]
         extra = ["-shared"]
         if self.wrap:
             words = [self.wrap + ",".join(option) for option in options]
-            extra += ["-nostdlib"]
+            extra += [] if hosted else ["-nostdlib"]
         result = subprocess.run(
             [*self.command, *extra, *words, *files], capture_output=True, text=True, check=False
         )
         if result.returncode:
-            said = (result.stderr or result.stdout).strip().splitlines() or ["no message"]
+            lines = (result.stderr or result.stdout).strip().splitlines() or ["no message"]
+            said = [line for line in lines if "undefined" in line or "error:" in line] or lines
             raise CompileError(f"{self.name} failed ({result.returncode}): {said[0]}")
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What users bring for custom operators: objects and archives that become a part of the
+    library, and shared libraries, which are found beside it when it is loaded."""
+
+    objects: tuple[Path, ...] = ()
+    libraries: tuple[Path, ...] = ()
 
 
 def linkers() -> list[Linker]:
@@ -79,13 +92,21 @@ def link_shared(
     emulation: str,
     libraries: Sequence[str],
     imported: Sequence[str],
+    extra: Extra = Extra(),
 ) -> None:
     """Links the object `source` to `output`, which is also its soname.
 
     emulation: the linker's name of the target's format. libraries: sonames of the system's
-    libraries that hold `imported`. Raises CompileError when there is no linker, or none manages.
+    libraries that hold `imported`. Objects of users may need all of a C library: then a compiler
+    driver links, and the library asks for that machine's own. Raises CompileError when there is no
+    linker, or none manages.
     """
-    found = linkers()
+    found = [linker for linker in linkers() if linker.wrap or not extra.objects]
+    if not found and extra.objects:
+        raise CompileError(
+            f"{output.name} needs a C compiler to be linked with {extra.objects[0].name}: install "
+            "one, or give .native a shared library"
+        )
     if not found:
         raise CompileError(
             f"{output.name} needs a linker and there is none: 'pip install ziglang' brings one; "
@@ -94,7 +115,7 @@ def link_shared(
     failures = []
     for linker in found:
         try:
-            _link(linker, source, output, machine, emulation, libraries, imported)
+            _link(linker, source, output, machine, emulation, libraries, imported, extra)
             return
         except CompileError as error:
             failures.append(str(error))
@@ -112,10 +133,11 @@ def _link(
     emulation: str,
     libraries: Sequence[str],
     imported: Sequence[str],
+    extra: Extra,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="cuvil-link-") as scratch:
         stand_ins = []
-        for i, soname in enumerate(libraries):
+        for i, soname in enumerate(() if extra.objects else libraries):
             item = Path(scratch, f"{i}.o")
             write_stand_in(item, machine, imported if i == 0 else ())
             stand_ins.append(str(item.with_suffix(".so")))
@@ -130,7 +152,22 @@ def _link(
             *(["defs"] * bool(libraries)),
         ]
         options = [["-Bsymbolic"], ["--no-as-needed"], *(["-z", word] for word in keywords)]
-        _call(linker, emulation, output.name, str(output), [str(source), *stand_ins], options)
+        files = [str(source), *map(str, extra.objects), *stand_ins]
+        for library in extra.libraries:
+            files += [f"-L{library.parent}", f"-l:{library.name}"]
+        if extra.libraries:
+            options.append(["-rpath", "$ORIGIN"])
+        if extra.objects:
+            options.append([f"--version-script={_only_own(Path(scratch, 'names'), output)}"])
+            files.append("-lm")
+        _call(linker, emulation, output.name, str(output), files, options, bool(extra.objects))
+
+
+def _only_own(script: Path, output: Path) -> Path:
+    """A script that hides all but the model's own names, which begin with the library's."""
+    name = output.stem.removeprefix("lib")
+    script.write_text(f"{{ global: {name}_*; local: *; }};\n", encoding="utf-8")
+    return script
 
 
 def _call(
@@ -140,10 +177,11 @@ def _call(
     output: str,
     files: Sequence[str],
     options: Sequence[Sequence[str]],
+    hosted: bool = False,
 ) -> None:
     common = [["-m", emulation]] if emulation else []
     common += [["--hash-style=gnu"], ["--build-id=none"], [f"--soname={soname}"]]
-    linker.call([*common, *options], ["-o", output, *files])
+    linker.call([*common, *options], ["-o", output, *files], hosted)
 
 
 def write_stand_in(path: Path, machine: Machine, names: Sequence[str]) -> None:

@@ -17,8 +17,11 @@ _PARTS = {"model": "program", "runtime": "runtime", "strings": "runtime"}  # uni
 _FUNCTION, _EXECUTABLE = 2, 4  # symbol type, section flag
 
 
-def manifest(built: Built, model: Mapping[str, str], files: Iterable[str]) -> dict[str, Any]:
+def manifest(
+    built: Built, model: Mapping[str, str], files: Iterable[str], libraries: Iterable[str] = ()
+) -> dict[str, Any]:
     """The manifest as plain data. model: name and hash of the source. files: names in the folder.
+    libraries: those of them that are a custom operator's.
 
     Dims are numbers or expressions of the symbols. code_bytes: machine code per variant, of the
     program that launches kernels and of the runtime; of a kernel, its own functions (tiles that
@@ -51,6 +54,11 @@ def manifest(built: Built, model: Mapping[str, str], files: Iterable[str]) -> di
             {"name": d.name, "arena_bytes": _dim(d.arena_bytes), "weights_bytes": d.weights_bytes}
             for d in plan.devices
         ],
+        "custom": [
+            {"operator": c.operator, "symbol": c.symbol, "prototype": c.prototype}
+            for c in built.calls
+        ],
+        "custom_libraries": sorted(libraries),
         "code_bytes": code.pop(""),
         "kernels": [
             {"name": name, "nodes": nodes, "code_bytes": code.get(name, {})}

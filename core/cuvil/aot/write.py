@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from cuvil.aot.build_files import cmake_config, pkg_config
+from cuvil.aot.custom_code import blamed, by_binary, library_of, object_of, soname
 from cuvil.aot.header import header
 from cuvil.aot.imports import check_imports
-from cuvil.aot.link import link_shared
+from cuvil.aot.link import Extra, link_shared
 from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
 from cuvil.codegen.elf_archive import Member, write_archive
-from cuvil.errors import ArtefactError, OptionError
+from cuvil.errors import ArtefactError, CompileError, OptionError
 from cuvil.frontends.onnx import import_model
 from cuvil.ir.graph import Graph
 from cuvil.ir.text import print_ir
@@ -36,7 +37,8 @@ _SUFFIXES = {"llvm": "ll", "asm": "s"}
 @dataclass(frozen=True)
 class Artefact:
     """What a compile left in `folder`. files: kind -> path; a kind is one of `EMITS`, "header",
-    "weights", "manifest", "pkg-config" or "cmake" (of "llvm" and "asm": the folder of the files).
+    "weights", "manifest", "pkg-config" or "cmake" (of "llvm" and "asm": the folder of the files),
+    or "custom:NAME", a shared library of a custom operator that a library needs beside it.
     """
 
     name: str
@@ -104,13 +106,15 @@ def write_artefact(
 ) -> Artefact:
     """Writes what `compile_graph(library=True)` built; see `compile_to_folder`."""
     given = [weights_symbol(built.plan)] if built.embedded else []
+    given += [call.symbol for call in built.calls]
     imported = check_imports(built.objects, given)
     try:
         with staged(Path(out_dir)) as stage:
             progress("write")
             files = _Writer(built, stage, imported, progress).write(kinds)
             names = [str(p.relative_to(stage)) for p in files.values()]
-            data = manifest(built, model or {}, names)
+            own = [path.name for kind, path in files.items() if kind.startswith("custom:")]
+            data = manifest(built, model or {}, names, own)
             files["manifest"] = stage / "manifest.json"
             files["manifest"].write_text(manifest_text(data), encoding="utf-8")
     except OSError as error:
@@ -125,12 +129,13 @@ class _Writer:
     stage: Path
     imported: list[str]
     progress: Progress
+    libraries: dict[str, Path] = field(default_factory=dict)
 
     def write(self, kinds: Sequence[str]) -> dict[str, Path]:
         """All files but the manifest: kind -> path in the stage."""
         name, plan = self.built.plan.name, self.built.plan
         files = {kind: self._texts(kind) for kind in kinds if kind not in LINKABLE}
-        files["header"] = self._text(f"{name}.h", header(plan, plan.arena_bytes))
+        files["header"] = self._text(f"{name}.h", header(plan, plan.arena_bytes, self.built.calls))
         self._public_headers()
         linkable = [kind for kind in kinds if kind in LINKABLE]
         if linkable:
@@ -147,6 +152,7 @@ class _Writer:
         if "so" in kinds:
             files["so"] = self.stage / f"lib{name}.so"
             self._link(item, files["so"])
+            files |= self.libraries
         if "o" in kinds:
             files["o"] = item
         else:
@@ -161,6 +167,28 @@ class _Writer:
 
     def _link(self, source: Path, output: Path) -> None:
         self.progress("link")
+        with tempfile.TemporaryDirectory(prefix="cuvil-custom-") as scratch:
+            extra = self._custom(Path(scratch))
+            try:
+                self._link_with(source, output, extra)
+            except CompileError as error:
+                raise blamed(error, self.built.calls) from error
+
+    def _custom(self, scratch: Path) -> Extra:
+        """What the functions of custom operators are linked from; shared libraries come along."""
+        objects, libraries = [], []
+        for group in by_binary(self.built.calls):
+            binary = group[0].binary
+            assert binary is not None
+            if binary.kind != "library":
+                objects.append(object_of(group[0], scratch))
+                continue
+            given = library_of(group)
+            libraries.append(self.stage / soname(given))
+            shutil.copy(given, libraries[-1])
+        return Extra(tuple(objects), tuple(libraries))
+
+    def _link_with(self, source: Path, output: Path, extra: Extra) -> None:
         backend, triple = self.built.backend, self.built.target.triple
         link_shared(
             source,
@@ -169,7 +197,10 @@ class _Writer:
             emulation=backend.linker_emulation.get(triple, ""),
             libraries=backend.libraries.get(triple, ()),
             imported=self.imported,
+            extra=extra,
         )
+        for library in extra.libraries:
+            self.libraries[f"custom:{library.name}"] = library
 
     def _texts(self, kind: str) -> Path:
         """Writes what people read: the program and kernels, or LLVM's view of each unit."""

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 
 Words = list[str] | None
 
+
+def load_custom(words: Words) -> Words:
+    """Runs what declares custom operators, before a command starts. Raises OptionError."""
+    from cuvil.cli.custom import load_declarations
+
+    for word in words or ():
+        load_declarations(word)
+    return words
+
+
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="an ONNX file")]
 ModelOrArtefact = Annotated[
     str, typer.Argument(metavar="MODEL", help="an ONNX file, or a compiled .so, .o or folder")
@@ -61,6 +71,15 @@ Size = Annotated[
     Words, typer.Option("--size", metavar="N=8", help="extent of a symbolic dim in made-up inputs")
 ]
 Seed = Annotated[int, typer.Option(help="of random inputs")]
+Custom = Annotated[
+    Words,
+    typer.Option(
+        "--custom",
+        metavar="FILE",
+        callback=load_custom,
+        help="a Python file, or a module's name, that declares custom operators",
+    ),
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="compile anew, keep nothing")]
 
 

@@ -43,6 +43,7 @@ def bench(
     no_winograd: arg.NoWinograd = False,
     no_graph_fusion: arg.NoGraphFusion = False,
     no_cache: arg.NoCache = False,
+    custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
     """Times a model beside other engines.

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 NAMES_SHOWN = 5
 
 
-def check(model: arg.ModelFile, dim: arg.Dim = None, as_json: arg.Json = False) -> None:
+def check(
+    model: arg.ModelFile,
+    dim: arg.Dim = None,
+    custom: arg.Custom = None,
+    as_json: arg.Json = False,
+) -> None:
     """Lists all that is not supported in a model.
 
     With the names of the nodes and what to do about each. The exit status is 1 where there is one.

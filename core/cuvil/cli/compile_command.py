@@ -37,6 +37,7 @@ def compile_model(
     no_winograd: arg.NoWinograd = False,
     no_graph_fusion: arg.NoGraphFusion = False,
     enable_rule: arg.EnableRule = None,
+    custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
     """Compiles a model to a native library.

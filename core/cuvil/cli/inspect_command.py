@@ -23,6 +23,7 @@ def inspect(
     features: arg.Features = "",
     dim: arg.Dim = None,
     opt_level: arg.OptLevel = "2",
+    custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
     """Shows inputs, outputs, memory and code."""
@@ -126,6 +127,8 @@ def tell(data: Mapping[str, Any]) -> None:
         typer.echo(f"  file: {data['file']}, {size_text(data['file_bytes'])}")
         typer.echo(f"  imports: {', '.join(data['undefined']) or 'nothing'}")
         typer.echo(f"  exports: {', '.join(data['exported'])}")
+    for call in data.get("custom", ()):
+        typer.echo(f"  calls, for {call['operator']}: {call['prototype']}")
     kernels = data.get("kernels", ())
     if kernels:
         typer.echo("")

@@ -27,6 +27,7 @@ def profile(
     opt_level: arg.OptLevel = "2",
     threads: Annotated[int, typer.Option(min=1)] = 1,
     no_cache: arg.NoCache = False,
+    custom: arg.Custom = None,
 ) -> None:
     """Records what each kernel did when.
 

@@ -27,6 +27,7 @@ def run(
     threads: arg.Threads = None,
     time_limit: Annotated[float, typer.Option(min=0, help="seconds; 0 is none")] = 0.0,
     no_cache: arg.NoCache = False,
+    custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
     """Runs a model on given inputs.

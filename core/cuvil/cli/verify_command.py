@@ -49,6 +49,7 @@ def verify(
     disable_rule: arg.DisableRule = None,
     no_winograd: arg.NoWinograd = False,
     no_cache: arg.NoCache = False,
+    custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
     """Compares a compiled model with an oracle.

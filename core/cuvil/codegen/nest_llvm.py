@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from cuvil.codegen.dims_llvm import dim_value
+from cuvil.codegen.extern_llvm import emit_extern
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     I1,
@@ -285,6 +286,11 @@ def _scratch(e: KernelEmitter, op: Operation) -> None:
     e.scratch_used += -(-size // 64) * 64
 
 
+def _extern(e: KernelEmitter, op: Operation) -> None:
+    assert isinstance(op, nest.ExternOp)
+    emit_extern(e, op)
+
+
 _EMIT: dict[str, Callable[[KernelEmitter, Operation], None]] = {
     "nest.dim": _dim,
     "nest.constant": _constant,
@@ -298,6 +304,7 @@ _EMIT: dict[str, Callable[[KernelEmitter, Operation], None]] = {
     "nest.if": _if,
     "nest.fail_if": _fail_if,
     "nest.scratch": _scratch,
+    "nest.extern": _extern,
 }
 
 

@@ -138,7 +138,12 @@ def artefact_path(path: str | os.PathLike[str]) -> Path:
     if not place.is_dir():
         return place
     manifest = read_json(place / "manifest.json") or {}
-    listed = [place / str(f) for f in manifest.get("files", ()) if str(f).endswith((".so", ".o"))]
+    others = manifest.get("custom_libraries", ())  # lie beside the model's own
+    listed = [
+        place / str(f)
+        for f in manifest.get("files", ())
+        if str(f).endswith((".so", ".o")) and f not in others
+    ]
     for pattern in ("*.so", "*.o"):
         found = [p for p in listed if p.match(pattern)] or sorted(place.glob(pattern))
         if len(found) == 1:

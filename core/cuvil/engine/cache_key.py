@@ -33,12 +33,14 @@ class Wanted:
     """What a caller of `compile` asks for, beside the model.
 
     spec: rows (name, dtype, dims). reader: hands out external data; the cache cannot know it.
+    custom: what is known of the custom operators that this process declares.
     """
 
     options: Options
     spec: tuple[tuple[str, str, tuple[int | str | None, ...]], ...] = ()
     folder: str | None = None
     reader: Callable[[str, int, int], bytes] | None = None
+    custom: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def make_request(source: Any, wanted: Wanted, store: Store) -> Request | None:
         "options": _plain(asdict(replace(wanted.options, name=""))),
         "spec": _plain(wanted.spec),
         "cpu": cpu_identity(),
+        "custom": list(wanted.custom),
     }
     name = digest_of([fields, OWN_FOLDER])
     return Request(fields, name, _folders(path, wanted.folder), seen)
@@ -138,11 +141,21 @@ def find_external(request: Request, location: str) -> str:
 
 
 def make_key(
-    request: Request, external: Sequence[str], compiler: Mapping[str, str], store: Store
+    request: Request,
+    external: Sequence[str],
+    compiler: Mapping[str, str],
+    store: Store,
+    files: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The full key of a request whose external data lies in the files at these locations."""
+    """The full key of a request whose external data lies in the files at these locations.
+
+    files: others that took part: those of operators that installed packages declare.
+    """
     digests = [[e, indexed_digest(store, find_external(request, e))] for e in external]
-    return {**request.fields, "external": digests, "compiler": dict(compiler)}
+    others = [[path, indexed_digest(store, path)] for path in files]
+    return {
+        **request.fields, "external": digests, "compiler": dict(compiler), "files": others
+    }  # fmt: skip
 
 
 def package_state(path: str) -> str:

@@ -9,7 +9,10 @@ from importlib.util import find_spec
 
 from cuvil.engine.cache_files import python_files, tree_digest
 from cuvil.engine.cache_key import package_state
+from cuvil.ops.custom.identity import identities
 from cuvil.version import VERSION
+
+__all__ = ["compiler_versions", "edited_since", "identities", "package_states"]
 
 _LIBRARIES = ("llvmlite", "xdsl", "onnx", "onnx_ir", "numpy", "ml_dtypes")
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from sys import modules
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cuvil.engine.front_door import HostBuild
 
 Progress = Callable[[str], None]
-OBJECT, WEIGHTS, META = "model.o", "weights.bin", "meta.json"
+OBJECT, WEIGHTS, META, CUSTOM = "model.o", "weights.bin", "meta.json", "custom.json"
 ALWAYS_HASHED = 8 << 20
 """Files up to this size are hashed at every load, larger ones when their time has changed."""
 
@@ -62,10 +63,16 @@ def compile_cached(
 ) -> Engine:
     """An engine from the cache, or compiled and stored. Errors are those of a compile.
 
-    The cache stays out of it where the user has fusion patterns: what these do is not in the key.
+    The cache stays out of it where the user has fusion patterns, or custom operators of which it
+    cannot be told what they do: these are not in the key.
     """
     if getattr(modules.get("cuvil.rewrite.user"), "PATTERNS", None):
         return compile_uncached(source, wanted, threads, progress)
+    if getattr(modules.get("cuvil.ops.custom.registry"), "OPERATORS", None):
+        custom: list[str] | None = lazy.identities()
+        if custom is None:
+            return compile_uncached(source, wanted, threads, progress)
+        wanted = replace(wanted, custom=tuple(custom))
     store = open_store()
     request = None if store is None else _request(source, wanted, store)
     if store is None or request is None:
@@ -112,7 +119,9 @@ def _find(store: Store, request: Request, threads: int | None) -> Engine | None:
         if any(package_state(path) != state for path, state in record["packages"]):
             return None
         key = {
-            **make_key(request, record["external"], record["compiler"], store),
+            **make_key(
+                request, record["external"], record["compiler"], store, record.get("files", ())
+            ),
             "target": record["target"],
         }
     except (OSError, KeyError, TypeError, ValueError):
@@ -166,7 +175,9 @@ def load_folder(folder: Path, threads: int | None) -> Engine:
     weights = folder / WEIGHTS
     image = os.fspath(weights) if weights.exists() else None
     path = folder / OBJECT
-    return Engine(load_object(path.read_bytes(), weights=image, threads=threads))
+    custom = folder / CUSTOM
+    found = lazy.addresses(custom) if custom.exists() else None
+    return Engine(load_object(path.read_bytes(), weights=image, threads=threads, addresses=found))
 
 
 def _store(store: Store, request: Request, build: HostBuild, threads: int | None) -> Engine:
@@ -176,14 +187,16 @@ def _store(store: Store, request: Request, build: HostBuild, threads: int | None
         if not build.came_from(request.identity) or lazy.edited_since(LOADED_NS, build.packages):
             return load_folder(folder, threads)  # model or compiler changed: nobody may find it
         versions = lazy.compiler_versions(build.packages)
-        key = {**make_key(request, external, versions, store), "target": build.target}
+        files = build.operator_files
+        key = {**make_key(request, external, versions, store, files), "target": build.target}
         name = digest_of(key)
-        files = {p.name: _facts(p) for p in sorted(folder.iterdir())}
-        (folder / META).write_text(json.dumps({"key": key, "files": files}), encoding="utf-8")
+        facts = {p.name: _facts(p) for p in sorted(folder.iterdir())}
+        (folder / META).write_text(json.dumps({"key": key, "files": facts}), encoding="utf-8")
         place = store.commit(folder, name)
         record = {
             "request": request.fields,
             "external": external,
+            "files": files,
             "compiler": versions,
             "target": build.target,
             "packages": lazy.package_states(build.packages),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuvil.aot.custom_code import by_binary, library_of, shared_of
 from cuvil.engine.cache_key import Wanted
-from cuvil.engine.cached import OBJECT, WEIGHTS, load_folder
+from cuvil.engine.cached import CUSTOM, OBJECT, WEIGHTS, load_folder
 from cuvil.engine.engine import Engine
 from cuvil.engine.input_spec import dims_of_spec
 from cuvil.errors import TargetError
@@ -17,6 +19,9 @@ from cuvil.frontends.onnx.external import SourceFile
 from cuvil.frontends.onnx.model import import_opened
 from cuvil.frontends.onnx.opener import OpenedModel, open_model
 from cuvil.ir.graph import Graph
+from cuvil.ops.custom.calls import ExternCall
+from cuvil.ops.custom.identity import files_of
+from cuvil.ops.custom.registry import OPERATORS
 from cuvil.options import Options
 from cuvil.pipeline import Built, Progress, compile_graph
 from cuvil.targets.backend import Backend, VariantSpec
@@ -46,6 +51,12 @@ class HostBuild:
         """The files of external data that were read, called as the model calls them."""
         return self.opened.external_sources if self.opened else []
 
+    @property
+    def operator_files(self) -> list[str]:
+        """The files behind operators that installed packages declare, as far as they are loaded."""
+        installed = [operator for operator in OPERATORS.values() if operator.package]
+        return sorted({path for operator in installed for path in files_of(operator)})
+
     def came_from(self, identity: Sequence[int] | None) -> bool:
         """Whether the model's file was the one with this `cache_files.identity` when mapped."""
         file = self.opened.source if self.opened else None
@@ -59,6 +70,8 @@ class HostBuild:
         self.built.write_object(folder / OBJECT)
         if self.built.plan.weights_bytes:
             self.built.write_weights(folder / WEIGHTS)
+        if self.built.calls:
+            write_custom(self.built.calls, folder)
 
 
 def compile_engine(
@@ -119,6 +132,25 @@ def runnable_variants(backend: Backend, target: Target) -> list[VariantSpec]:
         return found
     lacking = [n for n in variants[-1].requires if backend.feature_bits([n]) & ~have]
     raise TargetError(f"this machine lacks {', '.join(lacking)}, which {target} requires")
+
+
+def write_custom(calls: Sequence[ExternCall], folder: Path) -> None:
+    """Says where the functions of custom operators are; what has to be built goes to the folder."""
+    rows = []
+    for number, group in enumerate(by_binary(calls)):
+        binary = group[0].binary
+        assert binary is not None
+        path = f"custom{number}.so"
+        if binary.kind == "library":
+            path = str(library_of(group))
+        else:
+            shared_of(group, folder / path)
+        rows += [
+            {"operator": c.operator, "symbol": c.symbol, "library": path, "source": str(binary),
+             "prototype": c.prototype}
+            for c in group
+        ]  # fmt: skip
+    (folder / CUSTOM).write_text(json.dumps(rows), encoding="utf-8")
 
 
 def load_built(build: HostBuild, threads: int | None) -> Engine:

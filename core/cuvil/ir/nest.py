@@ -8,7 +8,7 @@ literals or run-time slots. Scalars are the rows of the scalar table (`nest.scal
 from __future__ import annotations
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, SymbolNameConstraint
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -200,8 +200,50 @@ class TemplateOp(IRDLOperation):
     traits = traits_def(NoTerminator())
 
 
+@irdl_op_definition
+class ExternOp(IRDLOperation):
+    """Calls the C function of a custom operator, on whole tensors; a status that is not 0 fails.
+
+    meaning: the primitive; arguments: its attributes. args: the buffers of the tensors that are
+    there, operands before results, then all their extents. ranks: of all tensors, -1 for an input
+    that is absent. written: how many are results.
+    """
+
+    name = "nest.extern"
+    symbol = prop_def(StringAttr)
+    meaning = prop_def(StringAttr)
+    arguments = prop_def(DictionaryAttr)
+    ranks = prop_def(AnyAttr())
+    written = prop_def(IntegerAttr)
+    args_ = var_operand_def()
+
+    @property
+    def tensor_ranks(self) -> tuple[int, ...]:
+        """`ranks` as numbers."""
+        return tuple(self.ranks.get_values())  # type: ignore[attr-defined]
+
+    @property
+    def buffers(self) -> tuple[SSAValue, ...]:
+        """Those of the tensors that are there."""
+        return tuple(self.args_[: sum(rank >= 0 for rank in self.tensor_ranks)])
+
+    @property
+    def targets(self) -> tuple[SSAValue, ...]:
+        """The buffers that it writes."""
+        return self.buffers[len(self.buffers) - self.written.value.data :]
+
+    @property
+    def extents(self) -> list[tuple[SSAValue, ...] | None]:
+        """Of all tensors, None for one that is absent."""
+        waiting = iter(self.args_[len(self.buffers) :])
+        return [
+            None if rank < 0 else tuple(next(waiting) for _ in range(rank))
+            for rank in self.tensor_ranks
+        ]
+
+
 OPS = [
     KernelOp, DimOp, ConstantOp, IndexOp, ScalarOp, ConvertOp, CallOp, LoadOp, StoreOp, ForOp, IfOp,
-    NestYieldOp, FailIfOp, ScratchOp, TemplateOp,
+    NestYieldOp, FailIfOp, ScratchOp, ExternOp, TemplateOp,
 ]  # fmt: skip
 NEST = Dialect("nest", list(OPS), [BufferType, ElementType])

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from cuvil.ir import nest
+from cuvil.ir.attrs import Attr, to_ir, write_attrs
 from cuvil.ir.dims import Dim
 from cuvil.ir.types import BufferType, DimsAttr, ElementType
 
@@ -196,6 +197,29 @@ class NestBuilder:
     def fail_if(self, cond: SSAValue, status: int) -> None:
         attr = IntegerAttr(status, i64)
         self._add(nest.FailIfOp.create(operands=[cond], properties={"status": attr}))
+
+    def extern(
+        self,
+        symbol: str,
+        meaning: str,
+        arguments: Mapping[str, Any],
+        schema: Mapping[str, Attr],
+        tensors: Sequence[Sequence[Dim] | None],
+        written: int,
+        buffers: Sequence[SSAValue],
+    ) -> None:
+        """Calls a C function (`nest.ExternOp`). tensors: the extents of all, None for one that is
+        absent; buffers: of those that are there."""
+        properties: dict[str, Attribute] = {
+            "symbol": StringAttr(symbol),
+            "meaning": StringAttr(meaning),
+            "arguments": DictionaryAttr(write_attrs(meaning, schema, arguments)),
+            "ranks": to_ir("ints", [-1 if dims is None else len(dims) for dims in tensors]),
+            "written": IntegerAttr(written, i64),
+        }
+        extents = [self.value(self.dim(d)) for dims in tensors for d in dims or ()]
+        op = nest.ExternOp.create(operands=[*buffers, *extents], properties=properties)
+        self._add(op)
 
     # -- control -------------------------------------------------------------------------------
     @contextmanager

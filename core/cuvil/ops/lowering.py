@@ -25,8 +25,9 @@ class ElementCx(Protocol):
     operand(i, index): the element of operand i at a multi-index of its own rank. The operand may
     be a buffer (a load) or a fused producer (inlined): the lowering does not care. It is built
     where the builder stands, so a lowering asks inside the innermost loop that needs it.
-    buffer(i): that of an operand that is a constant of several elements. run(): the buffer that
-    stands for the run, for functions that make strings.
+    buffer(i): that of an operand that is a constant of several elements, or of any operand where
+    the record's tags say "opaque". run(): the buffer that stands for the run, for functions that
+    make strings.
     """
 
     b: NestBuilder

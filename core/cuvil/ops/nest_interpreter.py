@@ -8,6 +8,7 @@ of them; RuntimeError where they are not independent. All else runs an element a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from cuvil.ir import nest
+from cuvil.ir.attrs import read_attrs
 from cuvil.ir.dims import evaluate, product
 from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.record import PRIMITIVES
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.ops import scalars
 from cuvil.ops.nest_accesses import Accesses
@@ -274,6 +277,22 @@ def _scratch(run: _Run, op: Operation) -> None:
     run.set(op, buffer)
 
 
+def _extern(run: _Run, op: Operation) -> None:
+    """The numpy meaning of the primitive that the C function stands for."""
+    assert isinstance(op, nest.ExternOp)
+    record = PRIMITIVES[op.meaning.data]
+    assert record.evaluate is not None
+    shapes = [[run.values[v] for v in dims] for dims in op.extents if dims is not None]
+    arrays = [
+        run.values[v][: math.prod(shape)].reshape(shape)
+        for v, shape in zip(op.buffers, shapes, strict=True)
+    ]
+    split = len(arrays) - op.written.value.data
+    results = record.evaluate(arrays[:split], read_attrs(record.attrs, op.arguments.data))
+    for target, result in zip(arrays[split:], results, strict=True):
+        target[...] = result
+
+
 _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "nest.dim": _dim,
     "nest.constant": _constant,
@@ -287,6 +306,7 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "nest.if": _if,
     "nest.fail_if": _fail_if,
     "nest.scratch": _scratch,
+    "nest.extern": _extern,
 }
 
 

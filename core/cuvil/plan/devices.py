@@ -77,6 +77,8 @@ class Assignment:
         record = of(op)
         if record.regions or record.name in ("constant", "reshape", "bind", "require"):
             return None
+        if "opaque" in record.tags:
+            return None
         if not self.devices and self.host_supports is None:
             self._check_host(op, bool(record.element or record.kernel))
             return None

@@ -112,6 +112,11 @@ def is_pointwise(op: Operation) -> bool:
     return has_record(op) and "pointwise" in of(op).tags
 
 
+def is_opaque(op: Operation) -> bool:
+    """Whether an op is a kernel by itself, on dense buffers of its own."""
+    return has_record(op) and "opaque" in of(op).tags
+
+
 def is_free(op: Operation) -> bool:
     """Whether an op may be inlined wherever it is used: its operands are constants."""
     return op.name.removeprefix("cuvil.") in FREE and all(
@@ -184,6 +189,8 @@ class _Partition:
         if record.regions or len(op.results) != 1 or op.name == "cuvil.reshape":
             return None
         if self.is_away(op) or any(self.group[c].away for c in consumers if c in self.group):
+            return None
+        if is_opaque(op) or any(map(is_opaque, consumers)):
             return None
         local = all(has_record(c) and c.parent is self.block for c in consumers)
         if not consumers or not local or any(_reads_stored(c) for c in consumers):

@@ -13,7 +13,7 @@ from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import BufferType
-from cuvil.plan.groups import Group, inlined, is_free
+from cuvil.plan.groups import Group, inlined, is_free, is_opaque
 from cuvil.plan.layout import Layouts
 from cuvil.plan.pull import Puller, inline_constant
 
@@ -117,7 +117,8 @@ class Draft:
 
 def inputs_of(group: Group, pool: Pool) -> list[Value]:
     """The stored tensors that a group reads, each once, in order of first use."""
-    stored = group.anchor.operands if group.template and group.anchor is not None else ()
+    whole = group.template or is_opaque(group.root)
+    stored = group.anchor.operands if whole and group.anchor is not None else ()
     return _reads(group, pool, stored)
 
 

@@ -9,7 +9,7 @@ from cuvil.ir.dims import Dim
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import attrs_of, of, tensor_type
 from cuvil.plan.border import fills_by_runs
-from cuvil.plan.groups import Group, has_record
+from cuvil.plan.groups import Group, has_record, is_opaque
 from cuvil.plan.layout import Inside, Layouts, dense
 from cuvil.plan.templates import Templates
 
@@ -86,7 +86,7 @@ class _Finder:
             op = use.operation
             if op is but:
                 continue
-            if op in self.roots and self.roots[op].away:
+            if is_opaque(op) or (op in self.roots and self.roots[op].away):
                 return False
             if op.parent is not self.block or not has_record(op) or of(op).regions:
                 return False

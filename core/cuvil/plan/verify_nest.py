@@ -48,6 +48,8 @@ def stores(kernel: nest.KernelOp) -> set[int]:
         written = {template.buffers[RESULT_OF[template.kind.data]]}
     else:
         written = {op.buffer for op in kernel.body.walk() if isinstance(op, nest.StoreOp)}
+        externs = [op for op in kernel.body.walk() if isinstance(op, nest.ExternOp)]
+        written.update(v for op in externs for v in op.targets)
     return {i for i, arg in enumerate(block.args) if arg in written}
 
 
@@ -58,7 +60,7 @@ def loads(kernel: nest.KernelOp) -> set[int]:
     for op in kernel.body.walk():
         if isinstance(op, nest.LoadOp):
             read.add(op.buffer)
-        elif isinstance(op, nest.TemplateOp):
+        elif isinstance(op, nest.TemplateOp | nest.ExternOp):
             read.update(op.buffers)
         elif isinstance(op, nest.CallOp):
             read.update(op.args_)
@@ -218,6 +220,16 @@ def _scratch(op: nest.ScratchOp) -> None:
     _must(isinstance(size, int) and size >= 0, f"nest.scratch of {size} bytes is of no known size")
 
 
+def _extern(op: nest.ExternOp) -> None:
+    count = len(op.buffers)
+    extents = sum(rank for rank in op.tensor_ranks if rank > 0)
+    _must(len(op.args_) == count + extents, f"nest.extern has {len(op.args_)} operands")
+    _must(all(isinstance(v.type, BufferType) for v in op.buffers), "nest.extern takes buffers")
+    _must(all(v.type == INDEX for v in op.args_[count:]), "an extent of nest.extern is no index")
+    apart = set(op.buffers[: count - len(op.targets)]).isdisjoint(op.targets)
+    _must(apart, "nest.extern writes what it reads")
+
+
 _RULES: dict[type[Operation], Callable[[Any], None]] = {
     nest.DimOp: _dim,
     nest.ConstantOp: _constant,
@@ -231,6 +243,7 @@ _RULES: dict[type[Operation], Callable[[Any], None]] = {
     nest.IfOp: _if,
     nest.FailIfOp: _fail_if,
     nest.ScratchOp: _scratch,
+    nest.ExternOp: _extern,
 }
 
 

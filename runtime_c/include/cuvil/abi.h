@@ -34,7 +34,8 @@ typedef enum cuvil_status {
   CUVIL_CANCELLED = 10,
   CUVIL_TIMED_OUT = 11,
   CUVIL_INTERNAL = 12,
-  CUVIL_IO_ERROR = 13
+  CUVIL_IO_ERROR = 13,
+  CUVIL_CUSTOM_FAILED = 14 /* an operator of the user's own gave a status that is not 0 */
 } cuvil_status;
 
 /* Element types: the values of DLPack's (code, bits) would not cover int4 and float8. An element of
@@ -80,7 +81,8 @@ typedef struct cuvil_frame cuvil_frame;
 
 /* A kernel computes tasks [begin, end) of its task space. buffers: one base pointer per buffer
  * operand, already offset. dims: the frame's dim slots. scratch: private to the calling thread,
- * cuvil_variant::scratch_bytes long, 64-byte aligned. Returns 0 or a cuvil_status. */
+ * cuvil_variant::scratch_bytes long, 64-byte aligned. Returns 0 or a cuvil_status; a kernel that
+ * calls an operator of the user's own returns CUVIL_CUSTOM_FAILED + 256 * what that gave. */
 typedef int32_t (*cuvil_kernel)(void *const *buffers, const int64_t *dims, int64_t begin,
                                 int64_t end, void *scratch);
 

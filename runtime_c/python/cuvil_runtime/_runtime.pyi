@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ def open_object(
     folder: str,
     weights: Any,
     find_device: Callable[[str], Any],
+    addresses: Mapping[str, int] = ...,
 ) -> NativeModel: ...
 def open_library(
     path: str,

@@ -163,13 +163,15 @@ def load_object(
     devices: Devices = None,
     origin: str = "object",
     folder: str = "",
+    addresses: Mapping[str, int] | None = None,
 ) -> Model:
     """Loads a model from the bytes of an object file; no linker is needed.
 
     `weights`, where they are not embedded: the path of a weights file, a buffer that holds one
     (kept, not copied, when aligned to 64 bytes), or a callable `(offset, count)` that returns
     `count` bytes of it. By default the file the artefact names, in `folder`. `origin` names the
-    object in errors. The rest is as in `load`.
+    object in errors. `addresses`: of the C functions that custom operators call, by symbol; they
+    must stay where they are. The rest is as in `load`.
     """
     native = _runtime.open_object(
         code,
@@ -181,6 +183,7 @@ def load_object(
         folder,
         _weights(weights),
         _finder(devices),
+        addresses or {},
     )
     return Model(native)
 

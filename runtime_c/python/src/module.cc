@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 
 #include "errors.h"
@@ -67,16 +68,24 @@ OpenOptions make_options(int threads, bool keep_denormals, std::optional<std::st
   return options;
 }
 
+/* Asks a dict of addresses for the code of a custom operator. */
+void *find_symbol(void *state, const char *name) {
+  const auto &addresses = *static_cast<const std::map<std::string, uintptr_t> *>(state);
+  auto found = addresses.find(name);
+  return found == addresses.end() ? nullptr : reinterpret_cast<void *>(found->second);
+}
+
 std::unique_ptr<Model> open_object(const py::buffer &object, const std::string &origin,
                                    const std::optional<std::string> &symbol, int threads,
                                    bool keep_denormals, std::optional<std::string> variant,
-                                   std::string folder, py::object weights, py::object find_device) {
+                                   std::string folder, py::object weights, py::object find_device,
+                                   std::map<std::string, uintptr_t> addresses) {
   char message[512] = "";
   cuvil_code *code = nullptr;
   py::buffer_info info = object.request();
-  cuvil_status status =
-      cuvil_object_load(info.ptr, static_cast<size_t>(info.size * info.itemsize),
-                        symbol ? symbol->c_str() : nullptr, &code, message, sizeof message);
+  cuvil_status status = cuvil_object_load(info.ptr, static_cast<size_t>(info.size * info.itemsize),
+                                          symbol ? symbol->c_str() : nullptr, find_symbol,
+                                          &addresses, &code, message, sizeof message);
   if (status) raise_status(status, origin + ": " + message);
   return std::make_unique<Model>(
       code, make_options(threads, keep_denormals, std::move(variant), std::move(folder),
@@ -143,7 +152,8 @@ PYBIND11_MODULE(_runtime, module) {
   cuvil::define_model(module);
   module.def("open_object", &cuvil::open_object, py::arg("object"), py::arg("origin"),
              py::arg("symbol"), py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"),
-             py::arg("folder"), py::arg("weights"), py::arg("find_device"));
+             py::arg("folder"), py::arg("weights"), py::arg("find_device"),
+             py::arg("addresses") = std::map<std::string, uintptr_t>());
   module.def("open_library", &cuvil::open_library, py::arg("path"), py::arg("symbol"),
              py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"), py::arg("weights"),
              py::arg("find_device"));

@@ -13,6 +13,7 @@ from cuvil.frontends.onnx.functions import has_body
 from cuvil.frontends.onnx.importer import Frame, domain_of
 from cuvil.frontends.onnx.model import import_opened, read_graph
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
+from cuvil.ops.custom.registry import find_operator, hint
 from cuvil.ops.onnx.registry import find, versions
 
 __all__ = ["Problem", "check_model"]
@@ -110,7 +111,9 @@ def _way_out(node: ir.Node, opset: int, reason: str) -> str:
     if "input data" in reason:
         return "make the value a constant, or compute it from shapes"
     if domain:
-        return "export with standard ONNX operators, or add a model-local function of this name"
+        ways = "export with standard ONNX operators, or add a model-local function of this name"
+        own = hint(domain, node.op_type)
+        return f"{ways}, or {own}" if own else ways
     return "rewrite this part of the model with other ONNX operators"
 
 
@@ -133,6 +136,6 @@ def _walk(frame: Frame, nodes: ir.Graph | ir.Function) -> Iterator[tuple[Frame, 
 def _has_meaning(model: ir.Model, frame: Frame, node: ir.Node) -> bool:
     domain, opset = domain_of(node.domain), frame.opset(node.domain)
     local = {(domain_of(d), n, o) for d, n, o in model.functions}
-    if (domain, node.op_type, node.overload) in local or find(domain, node.op_type, opset):
+    if (domain, node.op_type, node.overload) in local or find_operator(domain, node.op_type, opset):
         return True
     return has_body(node.op_type, opset, node.domain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -11,9 +11,10 @@ import onnx_ir as ir
 from cuvil.errors import ModelError, UnsupportedError
 from cuvil.frontends.onnx.builder import FoldingBuilder
 from cuvil.frontends.onnx.fold import is_numeric
-from cuvil.ir.dims import Dim, SymDim, known_equal, known_ge, symbols
+from cuvil.frontends.onnx.functions import body_function
+from cuvil.ir.dims import Dim, SymDim, known_equal, known_ge, symbol, symbols
 from cuvil.ir.dims_upper import upper_bound
-from cuvil.ir.dtypes import from_onnx
+from cuvil.ir.dtypes import DTYPES, from_onnx
 from cuvil.ir.names import Region, Value
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
@@ -35,7 +36,7 @@ class NodeCx:
         self.node = node
         self._importer = importer
         self._frame = frame
-        self._where = where
+        self.where = where
 
     def known(self, value: Value | None) -> np.ndarray | None:
         return None if value is None else self.b.known(value)
@@ -44,7 +45,7 @@ class NodeCx:
         array = self.b.known(value)
         kind = tensor_type(value)
         if array is None:
-            raise self._importer.data_dependent(self._where, what, value)
+            raise self._importer.data_dependent(self.where, what, value)
         if not kind.dtype.is_integer:
             self.bad(f"{what} is {kind.dtype.name}, not an integer tensor")
         return [int(x) for x in array.ravel()] if is_numeric(array) else list(array.ravel())
@@ -111,17 +112,35 @@ class NodeCx:
         return known_ge(a, b, self._importer.graph.bounds)
 
     def inline(self, graph: Any, *args: Any) -> tuple[Any, ...]:
-        return self._importer.inline(self._subframe(), graph, args, self._where)
+        return self._importer.inline(self._subframe(), graph, args, self.where)
+
+    def expand(
+        self, body: Any, values: Sequence[Value | None], attributes: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        function = body_function(body, self.where)
+        attrs = {k: ir.convenience.convert_attribute(k, v) for k, v in attributes.items()}
+        return tuple(
+            self._importer.function(self._frame, function, self.node, values, attrs, self.where)
+        )
+
+    def declared(self, i: int) -> tuple[str | None, tuple[Dim, ...] | None] | None:
+        value = self.node.outputs[i] if i < len(self.node.outputs) else None
+        if value is None:
+            return None
+        kind = None if value.dtype is None else value.dtype.value
+        known = None if kind is None else next((t.name for t in DTYPES if t.onnx == kind), "?")
+        dims = None if value.shape is None else tuple(map(_extent, value.shape))
+        return known, dims
 
     def region(
         self, types: Sequence[TensorType], build: Callable[..., Sequence[Any]]
     ) -> tuple[Region, tuple[TensorType, ...]]:
-        return self._importer.region(types, build, self._where)
+        return self._importer.region(types, build, self.where)
 
     def branches(
         self, *builds: Callable[[], Sequence[Any]]
     ) -> list[tuple[Region, tuple[TensorType, ...]]]:
-        return self._importer.branches(builds, self._where)
+        return self._importer.branches(builds, self.where)
 
     def discard(self, region: Region) -> None:
         for block in region.blocks:
@@ -132,13 +151,18 @@ class NodeCx:
         return self._importer.inputs_of(value)
 
     def needs(self, value: Value, what: str) -> NoReturn:
-        raise self._importer.data_dependent(self._where, what, value)
+        raise self._importer.data_dependent(self.where, what, value)
 
     def fail(self, reason: str) -> NoReturn:
-        raise UnsupportedError(f"{self._where}: {reason}")
+        raise UnsupportedError(f"{self.where}: {reason}")
 
     def bad(self, reason: str) -> NoReturn:
-        raise ModelError(f"{self._where}: {reason}")
+        raise ModelError(f"{self.where}: {reason}")
 
     def _subframe(self) -> Frame:
         return self._frame.inside(self.node.name or self.op)
+
+
+def _extent(dim: Any) -> Dim:
+    """An extent as the model has it; a name, or nothing, is a symbol of its own."""
+    return dim if isinstance(dim, int) else symbol("_")

@@ -66,11 +66,11 @@ def _symbolic_attrs(name: str, attrs: Attrs) -> bool:
 def _numeric(name: str, operands: Sequence[Array], attrs: Attrs, out: TensorType) -> Array | None:
     if name == "dims":
         return _settled(np.array([*attrs.dims], object).reshape(attrs.shape), out.dtype)
-    evaluate = PRIMITIVES[name].evaluate
-    if evaluate is None:
+    record = PRIMITIVES[name]
+    if record.evaluate is None or not record.pure:
         return None
     with np.errstate(all="ignore"):
-        return np.asarray(evaluate(operands, attrs)[0])
+        return np.asarray(record.evaluate(operands, attrs)[0])
 
 
 def _symbolic(

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 import onnx
 import onnx_ir as ir
 
+from cuvil.errors import OptionError
 from cuvil.ir.types import TensorType
 
-__all__ = ["has_body", "quiet", "schema_function"]
+__all__ = ["body_function", "has_body", "quiet", "schema_function"]
 
 
 def has_body(op: str, opset: int, domain: str) -> bool:
@@ -50,6 +51,19 @@ def schema_function(
     _complete(proto, schema)
     with quiet():
         return ir.serde.deserialize_function(proto)
+
+
+def body_function(body: onnx.FunctionProto | str, where: str) -> ir.Function:
+    """The body of a custom operator; OptionError, saying where, for one that is none."""
+    try:
+        proto = onnx.parser.parse_function(body) if isinstance(body, str) else body
+        with quiet():
+            return ir.serde.deserialize_function(proto)
+    except Exception as error:  # the parser's own classes
+        reason = (str(error).splitlines() or ["?"])[0]
+        raise OptionError(
+            f"{where}: the body of the operator is no ONNX function: {reason}"
+        ) from None
 
 
 @contextmanager

@@ -31,7 +31,8 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Region, Value
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
-from cuvil.ops.onnx.registry import OnnxOp, find
+from cuvil.ops.custom.registry import find_operator, hint
+from cuvil.ops.onnx.registry import OnnxOp
 
 __all__ = ["POISON", "DataDependentError", "Frame", "Importer", "domain_of"]
 
@@ -145,7 +146,9 @@ class Importer:
         attrs = resolved(node, frame.attributes)
         domain = domain_of(node.domain)
         function = self.functions.get((domain, node.op_type, node.overload))
-        record = find(domain, node.op_type, frame.opset(domain)) if function is None else None
+        record = None
+        if function is None:
+            record = find_operator(domain, node.op_type, frame.opset(domain))
         if any(v is POISON for v in inputs) and (function or record):
             return [POISON] * len(node.outputs)
         if record is not None:
@@ -157,8 +160,11 @@ class Importer:
             with self._errors(where):
                 function = schema_function(node, attrs, types, frame.opset(domain))
         if function is None:
-            raise UnsupportedError(f"{where}: the operator is not supported")
-        return self._function(frame, function, node, inputs, attrs, where)
+            what = hint(domain, node.op_type)
+            raise UnsupportedError(
+                f"{where}: the operator is not supported{f'; {what}' if what else ''}"
+            )
+        return self.function(frame, function, node, inputs, attrs, where)
 
     def _record(
         self,
@@ -172,6 +178,24 @@ class Importer:
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()
+        keywords = self._keywords(record, node, given, attrs, where)
+        cx = NodeCx(self, frame, node, where)
+        with self._errors(where), self.b.at(_location(frame, node)):
+            result = record.compose(cx, *given, **keywords)
+        return result if isinstance(result, tuple) else (result,)
+
+    @staticmethod
+    def _keywords(
+        record: OnnxOp,
+        node: ir.Node,
+        given: list[Any],
+        attrs: Mapping[str, ir.Attr],
+        where: str,
+    ) -> dict[str, Any]:
+        """The attributes for a record whose inputs these can be."""
+        if record.accept is not None:
+            outputs = sum(bool(v.name) for v in node.outputs)
+            return record.accept(where, [_kind(v) for v in given], plain(attrs), outputs)
         if not record.variadic and len(given) > record.named:
             raise ModelError(f"{where}: {len(given)} inputs, the most are {record.named}")
         needed = given[: record.required] + given[record.named :]
@@ -189,6 +213,7 @@ class Importer:
         attrs: Mapping[str, ir.Attr],
         where: str,
     ) -> Sequence[Any]:
+        """What a function gives for a node's inputs, its nodes imported in place."""
         defaults = {k: a for k, a in function.attributes.items() if a.value is not None}
         inner = Frame(
             opsets={**frame.opsets, **function.opset_imports},
@@ -396,6 +421,13 @@ class Importer:
 
 def _key(domain: str, name: str, overload: str = "") -> tuple[str, str, str]:
     return (domain_of(domain), name, overload)
+
+
+def _kind(value: Any) -> TensorType | str | None:
+    """The type of an input: a word for one that is not a tensor."""
+    if value is None or isinstance(value, Value):
+        return None if value is None else tensor_type(value)
+    return "a sequence"
 
 
 def _location(frame: Frame, node: ir.Node) -> str:

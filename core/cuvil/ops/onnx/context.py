@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -22,11 +22,12 @@ class Cx(Protocol):
     """One node under import.
 
     b: builds primitives with the node's location; what is known at compile time folds at once.
-    op: the node's operator; opset: the version of its domain that the model asks for; outputs:
-    for each output whether anything can use it.
+    where: the node, for messages; op: its operator; opset: the version of its domain that the model
+    asks for; outputs: for each output whether anything can use it.
     """
 
     b: Builder
+    where: str
     op: str
     opset: int
     outputs: Sequence[bool]
@@ -88,6 +89,15 @@ class Cx(Protocol):
 
     def inline(self, graph: Any, *args: Value) -> tuple[Value, ...]:
         """Imports a subgraph in place, its inputs bound to `args`; gives its outputs."""
+
+    def expand(
+        self, body: Any, values: Sequence[Value], attributes: Mapping[str, Any]
+    ) -> tuple[Value, ...]:
+        """What the body of an operator, an onnx.FunctionProto or its text, gives for these inputs
+        (None: absent) and attributes. OptionError where it is not a body."""
+
+    def declared(self, i: int) -> tuple[str | None, tuple[Dim, ...] | None] | None:
+        """What the model says of output i: element type and extents, None where it is silent."""
 
     def region(
         self, types: Sequence[TensorType], build: Callable[..., Sequence[SSAValue]]

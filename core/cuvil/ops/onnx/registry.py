@@ -19,7 +19,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["REQUIRED", "OnnxOp", "find", "onnx_op", "onnx_rows", "records", "versions"]
+__all__ = [
+    "REQUIRED",
+    "OnnxOp",
+    "add",
+    "domains",
+    "find",
+    "onnx_op",
+    "onnx_rows",
+    "records",
+    "remove",
+    "versions",
+]
 
 REQUIRED = inspect.Parameter.empty
 Compose = Callable[..., Any]
@@ -32,6 +43,8 @@ class OnnxOp:
     required: how many leading inputs must be present. named: how many inputs have a name of their
     own; variadic: whether more may follow, all present.
     attrs: attribute -> default, or REQUIRED.
+    accept: (where, input types, attribute -> (kind, value), outputs) -> keyword arguments: checks
+    a use by itself, in place of the importer; for operators with a signature of their own.
     """
 
     name: str
@@ -42,6 +55,7 @@ class OnnxOp:
     named: int
     variadic: bool
     attrs: Mapping[str, Any]
+    accept: Callable[..., dict[str, Any]] | None = None
 
 
 _RECORDS: dict[tuple[str, str], dict[int, OnnxOp]] = {}
@@ -51,13 +65,34 @@ def onnx_op(name: str, since: int = 1, domain: str = "") -> Callable[[Compose], 
     """Registers a function as version `since` of an operator; ValueError for a second one."""
 
     def register(compose: Compose) -> Compose:
-        versions_ = _RECORDS.setdefault((domain, name), {})
-        if since in versions_:
-            raise ValueError(f"ONNX operator {domain}.{name} version {since} is registered twice")
-        versions_[since] = _record(name, domain, since, compose)
+        add(_record(name, domain, since, compose))
         return compose
 
     return register
+
+
+def add(record: OnnxOp) -> None:
+    """Registers a record; ValueError where its version of the operator has one."""
+    versions_ = _RECORDS.setdefault((record.domain, record.name), {})
+    if record.since in versions_:
+        raise ValueError(
+            f"ONNX operator {record.domain}.{record.name} version {record.since} is registered "
+            "twice"
+        )
+    versions_[record.since] = record
+
+
+def remove(record: OnnxOp) -> None:
+    """Takes a record away again: for one of a user's own that is declared anew."""
+    versions_ = _RECORDS[record.domain, record.name]
+    del versions_[record.since]
+    if not versions_:
+        del _RECORDS[record.domain, record.name]
+
+
+def domains() -> set[str]:
+    """The domains of all records."""
+    return {domain for domain, _ in _RECORDS}
 
 
 def onnx_rows(

@@ -60,6 +60,8 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         return None
     if any(s is None for s in sources):
         return None
+    if "opaque" in record.tags:
+        return _at_once(b, record, attrs, op)
     recipe = b.pool.add_recipe(
         f"cuvil.{record.name}",
         vars(attrs),
@@ -69,6 +71,14 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         _named(record, attrs, location_name(op)),
     )
     return b.pooled(recipe.key)
+
+
+def _at_once(b: Rewriter, record: Primitive, attrs: Attrs, op: Operation) -> Value | None:
+    """Of a custom operator, whose meaning may fail: then a run fails, if it gets there."""
+    try:
+        return b.const(_evaluate(record, [_array(b, v) for v in op.operands], attrs))
+    except _DATA_ERRORS:
+        return None
 
 
 def _symbolic(attrs: Attrs) -> bool:
