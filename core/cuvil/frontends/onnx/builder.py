@@ -35,9 +35,9 @@ class FoldingBuilder(Builder):
 
     def known(self, value: Value) -> Array | None:
         """The value as a small array of numbers or Dims, or None where it is not known."""
+        size = tensor_type(value).size
         if value in self._known:
             return self._known[value]
-        size = tensor_type(value).size
         if not is_constant(value) or not isinstance(size, int) or size > LIMIT:
             return None
         assert isinstance(value.owner, Operation)
