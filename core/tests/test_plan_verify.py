@@ -133,3 +133,29 @@ def test_a_branch_that_does_not_leave_its_result() -> None:
 def test_a_state_that_the_loop_does_not_have() -> None:
     with pytest.raises(CompileError, match="k0_exp reads"):
         verify_plan(changed(plan_of(CONTROL), pattern(r'  "host.copy".*\n', "")))
+
+
+def test_a_kernel_that_writes_what_it_reads() -> None:
+    """One buffer as two operands: elements would be read after others were written over them."""
+
+    def same(text: str) -> str:
+        return re.sub(
+            r'"host.launch"\((%\d+), %\d+\)(.*k1_reduce)', r'"host.launch"(\1, \1)\2', text
+        )
+
+    with pytest.raises(CompileError, match="k1_reduce writes the buffer of .* another operand"):
+        verify_plan(changed(plan_of(CHAIN), same))
+
+
+def test_a_body_that_writes_over_what_its_next_iteration_reads() -> None:
+    """`x` is read in every iteration: nothing but the loop's own copy may write there."""
+
+    def over(text: str) -> str:
+        launch = r'    "host.launch"\(%2, %3\).*\n'
+        found = re.search(launch, text)
+        assert found
+        again = found[0].replace("(%2, %3)", "(%3, %2)")
+        return text.replace(found[0], found[0] + again)
+
+    with pytest.raises(CompileError, match="k0_exp writes over .* the loop's next iteration reads"):
+        verify_plan(changed(plan_of(CONTROL), over))

@@ -58,7 +58,8 @@ class _Refused(Exception):
 @dataclass(frozen=True)
 class _Place:
     """A part of a buffer. owner: what tells the whole buffer from others; start, end: where the
-    whole lies in its space ("" for what no other buffer shares); at, size: the part's bytes."""
+    whole lies in its space ("" for what no other buffer shares); at, size: the part's bytes;
+    whole: it is no part, but all of it."""
 
     owner: object
     space: str
@@ -66,10 +67,17 @@ class _Place:
     end: int
     at: int
     size: int
+    whole: bool = True
 
     def clashes(self, other: _Place) -> bool:
         apart = self.end <= other.start or other.end <= self.start
         return self.space == other.space != "" and self.owner != other.owner and not apart
+
+    def shares(self, other: _Place) -> bool:
+        """Whether both have bytes of one buffer. Parts with a start of their own may be columns of
+        it side by side: they do not count."""
+        alike = self.whole or other.whole or self.at == other.at
+        return self.owner == other.owner and alike and min(self.size, other.size) > 0
 
 
 @dataclass(frozen=True)
@@ -83,9 +91,18 @@ class _Flight:
 
 
 @dataclass
+class _Body:
+    """One iteration of a loop: the buffers that it has written so far, and those that it has read
+    before, which hold what was there at its beginning."""
+
+    written: set[object] = field(default_factory=set)
+    found: set[object] = field(default_factory=set)
+
+
+@dataclass
 class _Walk:
     """valid: the buffers that hold what was last written to them. queued: how much work was put on
-    all queues so far; tickets: up to which of it each stands for."""
+    all queues so far; tickets: up to which of it each stands for. bodies: of the open loops."""
 
     plan: Plan
     env: dict[str, int]
@@ -95,6 +112,7 @@ class _Walk:
     tickets: dict[int, int] = field(default_factory=dict)
     queued: int = 0
     grown: dict[int, int] = field(default_factory=dict)
+    bodies: list[_Body] = field(default_factory=list)
 
     def program(self) -> None:
         self.block(self.plan.program.body.block)
@@ -133,10 +151,20 @@ class _Walk:
         if place.size and place.owner not in self.valid:
             raise _Illegal(f"{who} reads {_name(place)}, which does not hold its value then")
         self.settled(place, who, queue, writes=False)
+        for body in self.bodies:
+            if place.owner not in body.written:
+                body.found.add(place.owner)
 
-    def write(self, value: Value, who: str, queue: str = HOST) -> None:
+    def write(self, value: Value, who: str, queue: str = HOST, carries: bool = False) -> None:
+        """carries: it may be what a loop hands on to its next iteration."""
         place = self.places[value]
         self.settled(place, who, queue, writes=True)
+        for body in self.bodies:
+            if place.size and place.owner in body.found and not carries:
+                raise _Illegal(
+                    f"{who} writes over {_name(place)}, which the loop's next iteration reads"
+                )
+            body.written.add(place.owner)
         if place.size:
             self.valid = {k: p for k, p in self.valid.items() if not p.clashes(place)}
         self.valid[place.owner] = place
@@ -194,19 +222,30 @@ def _view(w: _Walk, op: host.ViewOp) -> None:
     if not 0 <= offset <= source.size:
         raise _Illegal(f"a view from byte {offset} on of {source.size}")
     at = source.at + offset, source.size - offset
-    w.places[op.result] = _Place(source.owner, source.space, source.start, source.end, *at)
+    w.places[op.result] = _Place(source.owner, source.space, source.start, source.end, *at, False)
 
 
 def _launch(w: _Walk, op: host.LaunchOp) -> None:
     name, queue = f"kernel {op.kernel.data}", op.queue.data
     read, written = _uses(w.plan, op)
     w.queued += queue != HOST
+    _must_be_apart(w, name, read, written)
     for value in read:
         w.read(value, name, queue)
     for value in written:
         w.write(value, name, queue)
     for value in (*read, *written):
         w.read(value, f"{name}, which writes over it,", queue)
+
+
+def _must_be_apart(w: _Walk, name: str, read: list[Value], written: list[Value]) -> None:
+    """What a launch writes is no other operand of its: a kernel that works in place has one operand
+    for both."""
+    for i, value in enumerate(written):
+        place = w.places[value]
+        for other in (*read, *written[i + 1 :]):
+            if place.shares(w.places[other]):
+                raise _Illegal(f"{name} writes {_name(place)}, which is another operand of its too")
 
 
 def _uses(plan: Plan, op: host.LaunchOp) -> tuple[list[Value], list[Value]]:
@@ -227,7 +266,7 @@ def _copy(w: _Walk, op: host.CopyOp) -> None:
             raise _Illegal(f"host.copy of {size} bytes, where {w.places[value].size} lie")
     if size:
         w.read(op.source, "host.copy", queue)
-        w.write(op.target, "host.copy", queue)
+        w.write(op.target, "host.copy", queue, carries=True)
     if queue != HOST:
         w.queued += 1
         w.flights += [
@@ -264,7 +303,9 @@ def _for(w: _Walk, op: host.ForOp) -> None:
             for cond in op.cond:
                 w.read(cond, "host.for")
             w.env[name] = number
+            w.bodies.append(_Body())
             w.block(op.body.block)
+            w.bodies.pop()
     w.env.pop(name, None)
 
 
