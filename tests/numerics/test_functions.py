@@ -10,7 +10,7 @@ import pytest
 from cuvil.ops.scalars import evaluate, scalar
 from tools.numerics.builds import builds, compiled, unary_rows
 from tools.numerics.checker import LANES
-from tools.numerics.samples import ulp_errors
+from tools.numerics.samples import halves, ulp_errors
 from tools.numerics.sweep import different_bits, patterns, rules_of
 
 NAMES = [row.name for row in unary_rows("f32")]
@@ -93,6 +93,14 @@ def test_denormals(functions, name):
     expected = evaluate(name, x.astype(np.float64)).astype(np.float32)
     got = functions[name].body(x)
     assert np.abs(got.view(np.int32) - expected.view(np.int32)).max() <= 1
+
+
+def test_sixteen_bits_are_float32_rounded_once():
+    """All 65,536 patterns of float16 and of bfloat16."""
+    some = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "silu", "sin", "sqrt")
+    samples = list(halves(builds(), some))
+    assert len(samples) == 2 * len(some) * len(builds())
+    assert [str(s) for s in samples if s.faults or s.count != 65536] == []
 
 
 def test_fused_builds_agree(sample):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 import cuvil
+from cuvil.frontends.onnx import import_model
 from cuvil.ir.dtypes import dtype
+from cuvil.ops.interpreter import run as interpret
 from cuvil.ops.scalars import evaluate
 from tools.numerics.builds import builds, compiled
 
@@ -50,6 +52,14 @@ def test_models(name, folded):
         np.testing.assert_array_equal(result, evaluate(function, a, b), err_msg=function)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_interpreter(name):
+    a, b = operands(name)
+    results = interpret(import_model(model(name, folded=False)), {"a": a, "b": b})
+    for function in OPERATORS:
+        np.testing.assert_array_equal(results[function], evaluate(function, a, b), function)
+
+
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.name)
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_and_single_elements(build, name):
@@ -58,6 +68,26 @@ def test_vectors_and_single_elements(build, name):
         expected = evaluate(function, a, b)
         np.testing.assert_array_equal(code.body(a, b), expected, err_msg=function)
         np.testing.assert_array_equal(code.tail(a, b), expected, err_msg=function)
+
+
+SHAPES = """<ir_version: 9, opset_import: ["" : 18]>
+g (float[N, M] x) => (int64[K] quotients, int64[L] rests) {
+  n = Shape<start = 0, end = 1>(x)
+  m = Shape<start = 1, end = 2>(x)
+  one = Constant<value_ints = [1]>()
+  quotient = Div(n, m)
+  rest = Mod(n, m)
+  quotients = Expand(one, quotient)
+  rests = Expand(one, rest)
+}"""
+
+
+@pytest.mark.parametrize(("n", "m"), [(7, 2), (7, 0), (0, 0)])
+def test_shapes(n, m):
+    """Shape arithmetic takes a divisor of zero for one: an extent within its bounds."""
+    engine = cuvil.compile(parser.parse_model(SHAPES))
+    quotients, rests = engine.run(None, {"x": np.zeros((n, m), np.float32)})
+    assert (quotients.size, rests.size) == divmod(n, m or 1)
 
 
 def test_the_mean_of_no_integers():

