@@ -54,7 +54,7 @@ cuvil_status cuvil_check_artefact(const cuvil_artefact *a, const cuvil_report *r
   }
   if (!a->name || !tensors_are_sound(a->inputs, a->input_count, a->dim_count) ||
       !tensors_are_sound(a->outputs, a->output_count, a->dim_count) || !symbols_are_sound(a) ||
-      !variants_are_sound(a) || !cuvil_devices_are_sound(a) ||
+      !variants_are_sound(a) || !cuvil_devices_are_sound(a) || !cuvil_ports_are_sound(a) ||
       a->weights_bytes > (uint64_t)CUVIL_MAX_BYTES) {
     return cuvil_report_failure(report, CUVIL_BAD_ARTEFACT, "the artefact is inconsistent");
   }

@@ -15,7 +15,7 @@ cuvil_status cuvil_context_fail(cuvil_context *context, cuvil_status status, con
 
 /* Where the parts of a context lie, from its aligned start; the arena comes last. */
 typedef struct layout {
-  size_t io, dims, prepared, shapes, output_bytes, queues, devices, scratch, arena;
+  size_t io, dims, prepared, shapes, output_bytes, tensors, queues, devices, scratch, arena;
 } layout;
 
 static size_t place(size_t *end, size_t bytes) {
@@ -33,6 +33,8 @@ static layout lay_out(const cuvil_model *model) {
   l.prepared = place(&end, (size_t)a->dim_count * sizeof(int64_t));
   l.shapes = place(&end, (size_t)model->input_dims * sizeof(int64_t));
   l.output_bytes = place(&end, (size_t)a->output_count * sizeof(uint64_t));
+  size_t tensors = model->ports ? (size_t)a->input_count + a->output_count : 0;
+  l.tensors = place(&end, tensors * sizeof(cuvil_value));
   l.queues = place(&end, (size_t)a->device_count * sizeof(cuvil_device_queue));
   l.devices = place(&end, (size_t)a->device_count * sizeof(cuvil_device_memory));
   l.scratch = place(&end, model->scratch_bytes * (size_t)model->threads);
@@ -86,6 +88,7 @@ static cuvil_context *make(const cuvil_model *model, char *memory, const layout 
   context->prepared = (int64_t *)(memory + l->prepared);
   context->shapes = (int64_t *)(memory + l->shapes);
   context->output_bytes = (uint64_t *)(memory + l->output_bytes);
+  context->tensors = (cuvil_value *)(memory + l->tensors);
   context->queues = (cuvil_device_queue *)(memory + l->queues);
   context->devices = (cuvil_device_memory *)(memory + l->devices);
   cuvil_frame *frame = &context->frame;

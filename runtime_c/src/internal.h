@@ -40,9 +40,10 @@ struct cuvil_model {
   const cuvil_pool *pool; /* NULL: runs use the calling thread only */
   int32_t threads;        /* of the pool, used by one run */
   uint32_t flags;
-  size_t scratch_bytes;  /* per thread, rounded to CUVIL_ARENA_ALIGN */
-  uint32_t input_dims;   /* sum of the inputs' ranks */
-  cuvil_device *devices; /* as many as the artefact has */
+  size_t scratch_bytes;         /* per thread, rounded to CUVIL_ARENA_ALIGN */
+  uint32_t input_dims;          /* sum of the inputs' ranks */
+  const cuvil_port_list *ports; /* NULL: values are the artefact's tensors */
+  cuvil_device *devices;        /* as many as the artefact has */
 };
 
 /* Memory that generated code asked for during a run. */
@@ -65,6 +66,7 @@ struct cuvil_context {
   int64_t *prepared;      /* dim slots as prepare left them, for unchanged input shapes */
   int64_t *shapes;        /* input shapes of the last bind, one after the other */
   uint64_t *output_bytes; /* for those shapes, or CUVIL_UNBOUNDED */
+  cuvil_value *tensors;   /* inputs, then outputs, where the model has ports */
   void **io;
   cuvil_device_queue *queues;   /* one per device */
   cuvil_device_memory *devices; /* what frame.devices shows of them */
@@ -122,6 +124,13 @@ cuvil_status cuvil_fail_shapes(cuvil_context *context, uint32_t site);
 int64_t cuvil_dense_bytes(const int64_t *shape, uint32_t rank, uint32_t element);
 /* Bytes of the arena for these slots; -1 when no sensible number. */
 int64_t cuvil_arena_bytes(const cuvil_artefact *artefact, const int64_t *slots);
+
+/* ports.c: the caller's values as tensors, in context->tensors, and back; for models without ports
+ * they are the same. */
+int cuvil_ports_are_sound(const cuvil_artefact *artefact);
+cuvil_status cuvil_spread_inputs(cuvil_context *context, const cuvil_value **inputs);
+cuvil_status cuvil_spread_outputs(cuvil_context *context, cuvil_value **outputs);
+void cuvil_gather_outputs(cuvil_context *context, cuvil_value *outputs);
 
 /* launch.c: what generated code calls. */
 extern const cuvil_runtime_api cuvil_api;

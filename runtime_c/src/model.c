@@ -21,6 +21,11 @@ static cuvil_status use_pool(cuvil_model *model, const cuvil_options *options,
     return cuvil_report_failure(report, CUVIL_INVALID_ARGUMENT, "bad thread count or pool version");
   }
   if (options->threads == 1) return CUVIL_OK;
+  if (!pool && !options->threads && !cuvil_default_threads()) {
+    return cuvil_report_failure(report, CUVIL_INVALID_ARGUMENT,
+                                "CUVIL_NUM_THREADS is '%s': expected a number of threads, or none",
+                                cuvil_platform_environment("CUVIL_NUM_THREADS"));
+  }
   if (pool) {
     pool->retain(pool->state);
   } else {
@@ -46,6 +51,7 @@ static cuvil_status fill(cuvil_model *model, const cuvil_options *options,
   if (!status) status = cuvil_devices_open(model, options, report);
   if (status) return status;
   model->flags = options->flags;
+  model->ports = a->has_ports && !(options->flags & CUVIL_FLAT) ? a->ports : NULL;
   model->scratch_bytes = cuvil_round_up(model->variant->scratch_bytes);
   for (uint32_t i = 0; i < a->input_count; i++) model->input_dims += a->inputs[i].rank;
   return CUVIL_OK;

@@ -40,11 +40,11 @@ typedef struct pool {
 
 int32_t cuvil_default_threads(void) {
   const char *text = cuvil_platform_environment("CUVIL_NUM_THREADS");
-  int32_t count = 0;
-  for (; text && *text >= '0' && *text <= '9' && count < MAX_THREADS; text++) {
-    count = count * 10 + (*text - '0');
+  int32_t count = text && *text ? 0 : cuvil_platform_cpu_count();
+  for (; text && *text >= '0' && *text <= '9'; text++) {
+    if (count <= MAX_THREADS) count = count * 10 + (*text - '0');
   }
-  if (count <= 0 || (text && *text)) count = cuvil_platform_cpu_count();
+  if (text && *text) return 0;
   return count > MAX_THREADS ? MAX_THREADS : count;
 }
 
@@ -214,7 +214,9 @@ static pool *pool_new(int32_t threads, void (*release)(void *state)) {
 cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool **result) {
   if (!result || threads < 0) return CUVIL_INVALID_ARGUMENT;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
-  pool *p = pool_new(threads ? threads : cuvil_default_threads(), pool_release);
+  if (!threads) threads = cuvil_default_threads();
+  if (!threads) return CUVIL_INVALID_ARGUMENT;
+  pool *p = pool_new(threads, pool_release);
   if (!p) return CUVIL_OUT_OF_MEMORY;
   *result = &p->interface;
   return CUVIL_OK;

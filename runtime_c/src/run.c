@@ -8,9 +8,10 @@
 static cuvil_status enter(const cuvil_model *model, cuvil_context *c, const cuvil_value *inputs,
                           const cuvil_value *outputs) {
   if (!model || !c || c->model != model) return CUVIL_INVALID_ARGUMENT;
-  if ((model->artefact->input_count && !inputs) || (model->artefact->output_count && !outputs)) {
-    return CUVIL_INVALID_ARGUMENT;
-  }
+  const cuvil_artefact *a = model->artefact;
+  int takes = model->ports ? model->ports->input_count > 0 : a->input_count > 0;
+  int gives = model->ports ? model->ports->output_count > 0 : a->output_count > 0;
+  if ((takes && !inputs) || (gives && !outputs)) return CUVIL_INVALID_ARGUMENT;
   return atomic_exchange(&c->busy, 1) ? CUVIL_INVALID_ARGUMENT : CUVIL_OK;
 }
 
@@ -65,15 +66,32 @@ static cuvil_status too_small(cuvil_context *c, cuvil_value *outputs, uint32_t o
                             (int64_t)given);
 }
 
+/* Memory of the runtime's for an output whose size, or bound, is known. */
+static cuvil_status lend(cuvil_context *c, cuvil_value *output, uint64_t bytes) {
+  output->data = cuvil_api.allocate(&c->frame, (int64_t)bytes);
+  output->byte_offset = 0;
+  if (!output->data) {
+    return cuvil_context_fail(c, CUVIL_OUT_OF_MEMORY, "no memory for an output of %d bytes",
+                              (int64_t)bytes);
+  }
+  output->capacity = bytes;
+  output->borrowed = 1;
+  return CUVIL_OK;
+}
+
 static cuvil_status set_outputs(cuvil_context *c, cuvil_value *outputs) {
   const cuvil_artefact *a = c->model->artefact;
   for (uint32_t i = 0; i < a->output_count; i++) {
     cuvil_value *output = &outputs[i];
     if (output->borrowed) *output = cuvil_output(NULL, 0); /* of an earlier run */
-    char *data = (char *)output->data + output->byte_offset;
     uint64_t bytes = c->output_bytes[i];
-    c->io[a->input_count + i] = bytes == CUVIL_UNBOUNDED ? NULL : data;
+    c->io[a->input_count + i] = NULL;
     if (bytes == CUVIL_UNBOUNDED) continue;
+    if (bytes && !output->data && !output->capacity && lend(c, output, bytes)) {
+      return CUVIL_OUT_OF_MEMORY;
+    }
+    char *data = (char *)output->data + output->byte_offset;
+    c->io[a->input_count + i] = data;
     if (bytes > output->capacity) return too_small(c, outputs, i);
     if ((bytes && !output->data) || (uintptr_t)data % cuvil_dtype_align(a->outputs[i].dtype)) {
       return cuvil_context_fail(c, CUVIL_INVALID_ARGUMENT,
@@ -178,25 +196,47 @@ static cuvil_status run(cuvil_context *c, const cuvil_value *inputs, cuvil_value
   return status;
 }
 
+/* Outputs are gathered even where the run failed: they may tell what was short. */
+static cuvil_status run_spread(cuvil_context *c, const cuvil_value *inputs, cuvil_value *outputs) {
+  cuvil_value *tensors = outputs;
+  cuvil_status status = cuvil_spread_inputs(c, &inputs);
+  if (status) return status;
+  status = cuvil_spread_outputs(c, &tensors);
+  if (!status) status = run(c, inputs, tensors);
+  cuvil_gather_outputs(c, outputs);
+  return status;
+}
+
 cuvil_status cuvil_run(const cuvil_model *model, cuvil_context *context, const cuvil_value *inputs,
                        cuvil_value *outputs) {
   cuvil_status status = enter(model, context, inputs, outputs);
   if (status) return status;
-  status = run(context, inputs, outputs);
+  status = run_spread(context, inputs, outputs);
   leave(context);
   return status;
+}
+
+static cuvil_status tell_shapes(cuvil_context *c, const cuvil_value *inputs, cuvil_value *outputs) {
+  const cuvil_artefact *a = c->model->artefact;
+  cuvil_value *tensors = outputs;
+  cuvil_status status = cuvil_spread_inputs(c, &inputs);
+  if (!status) status = cuvil_bind(c, inputs);
+  if (status) return status;
+  cuvil_spread_outputs(c, &tensors); /* elements without a place are no fault here */
+  for (uint32_t i = 0; i < a->output_count; i++) {
+    uint64_t bytes = c->output_bytes[i];
+    write_shape(&a->outputs[i], c->frame.dims, &tensors[i]);
+    tensors[i].capacity = bytes == CUVIL_UNBOUNDED ? 0 : bytes;
+  }
+  cuvil_gather_outputs(c, outputs);
+  return CUVIL_OK;
 }
 
 cuvil_status cuvil_shapes(const cuvil_model *model, cuvil_context *context,
                           const cuvil_value *inputs, cuvil_value *outputs) {
   cuvil_status status = enter(model, context, inputs, outputs);
   if (status) return status;
-  status = cuvil_bind(context, inputs);
-  for (uint32_t i = 0; !status && i < model->artefact->output_count; i++) {
-    uint64_t bytes = context->output_bytes[i];
-    write_shape(&model->artefact->outputs[i], context->frame.dims, &outputs[i]);
-    outputs[i].capacity = bytes == CUVIL_UNBOUNDED ? 0 : bytes;
-  }
+  status = tell_shapes(context, inputs, outputs);
   leave(context);
   return status;
 }

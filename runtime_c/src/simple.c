@@ -17,7 +17,9 @@ static cuvil_status open_once(const cuvil_artefact *artefact, cuvil_simple *simp
                               cuvil_model **model) {
   *model = __atomic_load_n(&simple->model, __ATOMIC_ACQUIRE);
   if (*model) return CUVIL_OK;
-  cuvil_status status = cuvil_model_open(artefact, NULL, model);
+  cuvil_options options = CUVIL_OPTIONS_INIT;
+  options.flags = CUVIL_FLAT;
+  cuvil_status status = cuvil_model_open(artefact, &options, model);
   if (status) return status;
   if (offer(&simple->model, *model)) return CUVIL_OK;
   cuvil_model_close(*model); /* another thread was first */
@@ -50,37 +52,50 @@ static void describe_input(cuvil_value *value, const cuvil_tensor_info *tensor, 
   }
 }
 
+/* Where `room` is 0, memory of the caller's is not even looked at: the run asks for its own. */
+static cuvil_value describe_output(const cuvil_tensor_info *tensor, void *data, int64_t room) {
+  if (room < 0) return cuvil_output(data, INT64_MAX);
+  return cuvil_output(room ? data : NULL, (uint64_t)room * cuvil_dtype_size(tensor->dtype));
+}
+
+/* Tells the shapes that the run has found. */
+static cuvil_status tell_outputs(const cuvil_artefact *artefact, const cuvil_value *values,
+                                 void *const *shapes, cuvil_status status) {
+  for (uint32_t i = 0; i < artefact->output_count; i++) {
+    if (status && status != CUVIL_NEED_MEMORY) return status;
+    if (!status && values[i].borrowed && values[i].capacity) status = CUVIL_NEED_MEMORY;
+    if (shapes[i]) memcpy(shapes[i], values[i].shape, artefact->outputs[i].rank * sizeof(int64_t));
+  }
+  return status;
+}
+
 static cuvil_status run_with(const cuvil_artefact *artefact, const cuvil_model *model,
-                             cuvil_context *context, const int64_t *dims, cuvil_value *values,
-                             void *const *data) {
+                             cuvil_context *context, const int64_t *dims, const int64_t *rooms,
+                             cuvil_value *values, void *const *data) {
   uint32_t inputs = artefact->input_count, outputs = artefact->output_count;
   for (uint32_t i = 0; i < inputs; i++) {
     describe_input(&values[i], &artefact->inputs[i], data[i], dims);
   }
   for (uint32_t i = 0; i < outputs; i++) {
-    values[inputs + i] = cuvil_output(data[inputs + i], INT64_MAX);
+    values[inputs + i] = describe_output(&artefact->outputs[i], data[inputs + i], rooms[i]);
   }
   cuvil_status status = cuvil_run(model, context, values, values + inputs);
-  for (uint32_t i = 0; !status && i < outputs; i++) {
-    int64_t *shape = data[inputs + outputs + i];
-    if (shape) memcpy(shape, values[inputs + i].shape, artefact->outputs[i].rank * sizeof *shape);
-  }
-  return status;
+  return tell_outputs(artefact, values + inputs, data + inputs + outputs, status);
 }
 
 static cuvil_status run_on_any(const cuvil_artefact *artefact, cuvil_simple *simple,
-                               const cuvil_model *model, const int64_t *dims, cuvil_value *values,
-                               void *const *data) {
+                               const cuvil_model *model, const int64_t *dims, const int64_t *rooms,
+                               cuvil_value *values, void *const *data) {
   cuvil_context *context;
   cuvil_status status = take_context(simple, model, &context);
   if (status) return status;
-  status = run_with(artefact, model, context, dims, values, data);
+  status = run_with(artefact, model, context, dims, rooms, values, data);
   keep_context(simple, context);
   return status;
 }
 
 cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simple,
-                              const int64_t *symbols, void *const *data) {
+                              const int64_t *extents, void *const *data) {
   cuvil_value few_values[VALUES], *values = few_values;
   int64_t few_dims[DIMS], *dims = few_dims;
   uint32_t count = artefact->input_count + artefact->output_count;
@@ -95,9 +110,10 @@ cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simp
     dims = (int64_t *)(memory + count * sizeof *values);
   }
   memset(dims, 0, artefact->dim_count * sizeof *dims);
-  for (uint32_t i = 0; i < artefact->symbol_count; i++) dims[i] = symbols[i];
+  for (uint32_t i = 0; i < artefact->symbol_count; i++) dims[i] = extents[i];
   if (artefact->prepare && artefact->prepare(dims)) status = CUVIL_SHAPE_MISMATCH;
-  if (!status) status = run_on_any(artefact, simple, model, dims, values, data);
+  const int64_t *rooms = extents + artefact->symbol_count;
+  if (!status) status = run_on_any(artefact, simple, model, dims, rooms, values, data);
   cuvil_platform_free(memory);
   return status;
 }

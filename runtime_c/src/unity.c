@@ -11,6 +11,7 @@
 #include "devices.c"
 #include "launch.c"
 #include "model.c"
+#include "ports.c"
 #include "run.c"
 #include "simple.c"
 #include "strings.c"

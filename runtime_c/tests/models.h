@@ -10,6 +10,9 @@ extern const cuvil_artefact add_artefact;
 extern const cuvil_artefact scale_artefact;
 /* positive[K] = the elements of x[N] above 0, K known after the run and without a bound. */
 extern const cuvil_artefact positive_artefact;
+/* sums = items + shift for a sequence of x[N] and x[2], kept = shift, float32. shift is an optional
+ * that is there; mask and the output dropped are optionals that are not. */
+extern const cuvil_artefact pairs_artefact;
 /* Waits until its input go[] is not 0. */
 extern const cuvil_artefact wait_artefact;
 /* Copies a bfloat16, a float16 and a bool tensor of 2 x 3. */

@@ -89,8 +89,29 @@ static void test_default_pool(void) {
   a = open_with(NULL, 0); /* a new pool after the last one ended */
   CHECK(run_many(a));
   cuvil_model_close(a);
-  setenv("CUVIL_NUM_THREADS", "many", 1);
+  setenv("CUVIL_NUM_THREADS", "", 1);
   CHECK(cuvil_default_threads() >= 1);
+  unsetenv("CUVIL_NUM_THREADS");
+}
+
+static void test_threads_that_are_no_number(void) {
+  static const char *const words[] = {"many", "4x", "0", "-1", " 2"};
+  char message[160];
+  cuvil_options options = CUVIL_OPTIONS_INIT;
+  options.message = message, options.message_bytes = sizeof message;
+  for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+    cuvil_model *model;
+    const cuvil_pool *pool;
+    setenv("CUVIL_NUM_THREADS", words[i], 1);
+    CHECK(cuvil_default_threads() == 0);
+    CHECK(cuvil_pool_create(0, &pool) == CUVIL_INVALID_ARGUMENT);
+    CHECK(cuvil_model_open(&add_artefact, &options, &model) == CUVIL_INVALID_ARGUMENT);
+    CHECK(strstr(message, "CUVIL_NUM_THREADS is '") && strstr(message, words[i]));
+    CHECK(cuvil_pool_create(2, &pool) == CUVIL_OK); /* who says how many does not ask */
+    cuvil_pool_release(pool);
+  }
+  setenv("CUVIL_NUM_THREADS", "99999999999", 1);
+  CHECK(cuvil_default_threads() > 0);
   unsetenv("CUVIL_NUM_THREADS");
 }
 
@@ -153,6 +174,7 @@ int main(void) {
   test_thread_counts();
   test_concurrent_runs();
   test_default_pool();
+  test_threads_that_are_no_number();
   test_open_from_many_threads();
 #if !defined(__SANITIZE_THREAD__)
   test_fork();

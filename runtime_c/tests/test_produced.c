@@ -1,5 +1,6 @@
 /* Outputs whose extent only the run knows, without a bound. */
 #include "check.h"
+#include "cuvil/simple.h"
 #include "models.h"
 
 static const float x[] = {1, -2, 3, -4, 5, 6};
@@ -8,7 +9,26 @@ static cuvil_value input(int64_t count) {
   return cuvil_tensor(CUVIL_F32, x, 1, (int64_t[]){count});
 }
 
+/* The one-call form: room for some, and again with room for all that were found. */
+static void test_one_call(void) {
+  static cuvil_simple simple;
+  float found[4] = {0};
+  int64_t shape = -1, extents[2] = {6, 2};
+  void *data[] = {(void *)x, found, &shape};
+  CHECK(cuvil_simple_run(&positive_artefact, &simple, extents, data) == CUVIL_NEED_MEMORY);
+  CHECK(shape == 4 && found[0] == 0);
+  extents[1] = shape;
+  CHECK(cuvil_simple_run(&positive_artefact, &simple, extents, data) == CUVIL_OK);
+  CHECK(shape == 4 && found[3] == 6.0f);
+  extents[1] = 0, data[1] = NULL; /* only asks how many */
+  CHECK(cuvil_simple_run(&positive_artefact, &simple, extents, data) == CUVIL_NEED_MEMORY);
+  CHECK(shape == 4);
+  extents[0] = 0;
+  CHECK(cuvil_simple_run(&positive_artefact, &simple, extents, data) == CUVIL_OK && shape == 0);
+}
+
 int main(void) {
+  test_one_call();
   cuvil_model *model;
   cuvil_context *context;
   CHECK(cuvil_model_open(&positive_artefact, NULL, &model) == CUVIL_OK);

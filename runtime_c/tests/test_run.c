@@ -114,6 +114,20 @@ static void test_output_too_small(void) {
   cuvil_model_close(model);
 }
 
+static void test_output_in_memory_of_the_runtime(void) {
+  cuvil_model *model = open_add(1);
+  cuvil_context *context;
+  cuvil_value output = cuvil_output(NULL, 0);
+  CHECK(cuvil_context_create(model, &context) == CUVIL_OK);
+  for (int64_t rows = 1; rows < 100; rows += 40) {
+    CHECK(add(model, context, rows, rows, &output) == CUVIL_OK && output.borrowed);
+    CHECK(output.capacity == 12 * (uint64_t)rows && output.shape[0] == rows);
+    CHECK(((float *)output.data)[3 * rows - 1] == x[3 * rows - 1] + y[3 * rows - 1]);
+  }
+  cuvil_context_destroy(context);
+  cuvil_model_close(model);
+}
+
 /* Memory of the caller's, exactly as large as asked for, at any address. */
 static void test_memory_of_the_caller(void) {
   cuvil_model *model = open_add(1);
@@ -239,6 +253,7 @@ int main(void) {
   test_any_shape();
   test_wrong_inputs();
   test_output_too_small();
+  test_output_in_memory_of_the_runtime();
   test_memory_of_the_caller();
   test_runs_allocate_nothing();
   test_shapes_without_a_run();

@@ -11,9 +11,9 @@ enum { THREADS = 12, CALLS = 500, ROWS = 7 };
 static cuvil_simple simple;
 
 static cuvil_status add(int64_t rows, const float *x, const float *y, float *z) {
-  int64_t shape[2] = {-1, -1};
+  int64_t shape[2] = {-1, -1}, extents[2] = {rows, -1};
   void *data[] = {(void *)x, (void *)y, z, shape};
-  cuvil_status status = cuvil_simple_run(&add_artefact, &simple, &rows, data);
+  cuvil_status status = cuvil_simple_run(&add_artefact, &simple, extents, data);
   if (!status && (shape[0] != rows || shape[1] != 3)) return CUVIL_INTERNAL;
   return status;
 }

@@ -41,6 +41,15 @@ static void bounded(void) {
   found_close(model);
 }
 
+/* How many there are is asked for first, with no room for any. */
+static void one_call_without_a_bound(void) {
+  float limit = 3.5f, y[4];
+  int64_t shape[1] = {-1};
+  CHECK(steps_inference(&limit, NULL, 0, shape) == CUVIL_NEED_MEMORY && shape[0] == 4);
+  CHECK(steps_inference(&limit, y, 3, shape) == CUVIL_NEED_MEMORY && shape[0] == 4);
+  CHECK(steps_inference(&limit, y, 4, shape) == CUVIL_OK && shape[0] == 4 && y[3] == 3);
+}
+
 static void unbounded(void) {
   float limit = 3.5f, small[2];
   steps_model *model;
@@ -67,6 +76,7 @@ int main(void) {
   one_call();
   bounded();
   unbounded();
+  one_call_without_a_bound();
   puts("fine");
   return 0;
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from cuvil.codegen import one_call
+from cuvil.codegen.one_call import INPUT, ROOM, SHAPE, Parameter
 from cuvil.ir.c_types import C_TYPES
 from cuvil.ir.dims import Dim
+from cuvil.ir.groups import NONE, SEQUENCE, TENSOR, Group, Groups, with_places
 from cuvil.ops.custom.calls import ExternCall
 from cuvil.plan.plan import Plan, Port
 
@@ -35,7 +38,7 @@ extern "C" {{
  *   if ({name}_open(NULL, &model) != CUVIL_OK) return 1;
  *   if ({name}_context_create(model, &context) != CUVIL_OK) return 1;
  *   cuvil_value inputs[{inputs}], outputs[{outputs}];
- *   ... cuvil_tensor(...) makes an input, cuvil_output(...) the place of an output ...
+ *   ... cuvil_tensor(...) makes an input, cuvil_output(...) the place of an output{values}
  *   if ({name}_run(model, context, inputs, outputs) != CUVIL_OK)
  *     puts({name}_context_message(context));
  *   {name}_context_destroy(context);
@@ -89,15 +92,23 @@ extern const cuvil_artefact {name}_artefact;
 
 _SIMPLEST = """\
 /* ---- the simplest use: one call, from any thread ----
- * Opens the model at the first call and keeps it. Outputs must be large enough{found}.
+ * Opens the model at the first call and keeps it. Outputs must be large enough{more}.
  * Returns 0 or a cuvil_status, which {name}_status_text explains. */
 int32_t {name}_inference(
     {parameters});
 """
 
-_NOT_SIMPLE = """\
-/* There is no one-call form: the size of an output has no upper bound. */
-"""
+_FOUND = """ for the bounds
+ * above; a ..._shape receives the extents that the run has found"""
+_ROOM = """.
+ * A ..._room is how many elements there is room for: where the run finds more it gives
+ * CUVIL_NEED_MEMORY and tells the ..._shape, so a first call may pass NULL and 0"""
+_SEQUENCE = """.
+ * A sequence is an array of pointers to its tensors"""
+_STRINGS = """.
+ * The bytes of strings that it gives stay until the next call, whichever thread makes it"""
+_NOTHING = """.
+ * What the model was compiled without is NULL"""
 
 _KEYWORDS = (
     "alignas alignof asm auto bool break case catch char class const const_cast constexpr continue "
@@ -112,8 +123,9 @@ _KEYWORDS = (
 def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> str:
     """The text of the header. calls: functions of custom operators, which an object or archive of
     the model leaves to the program."""
-    ports = [("input", p) for p in plan.inputs] + [("output", p) for p in plan.outputs]
-    lines = [f" * {kind} {_comment(p.name)}: {_type(p)} {_shape(p.type.dims)}" for kind, p in ports]
+    groups = plan.groups
+    lines = [_line("input", *side) for side in _sides(groups.inputs, plan.inputs)]
+    lines += [_line("output", *side) for side in _sides(groups.outputs, plan.outputs)]
     lines += _found_lines(plan)
     lines += [
         f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
@@ -127,10 +139,38 @@ def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> st
         arena=arena_bytes if isinstance(arena_bytes, int) else -1,
         weights=plan.weights_bytes,
         simplest=_simplest(plan),
-        inputs=max(1, len(plan.inputs)),
-        outputs=max(1, len(plan.outputs)),
+        inputs=max(1, len(groups.inputs)),
+        outputs=max(1, len(groups.outputs)),
+        values=_values(groups),
         dims=_dims_struct(plan),
     )
+
+
+def _sides(groups: Sequence[Group], ports: Sequence[Port]) -> Iterator[tuple[Group, list[Port]]]:
+    """Each group with its tensors."""
+    for group, places in with_places(groups):
+        yield group, [ports[k] for k in places]
+
+
+def _line(side: str, group: Group, ports: Sequence[Port]) -> str:
+    """What the header says of an input or output."""
+    tensors = [f"{_type(p)} {_shape(p.type.dims)}" for p in ports]
+    if group.kind == NONE:
+        what = "an optional, compiled as not there"
+    elif group.kind == SEQUENCE:
+        what = f"a sequence of {group.count}{': ' if tensors else ''}{', '.join(tensors)}"
+    else:
+        what = tensors[0]
+    there = " (an optional, compiled as there)" if group.optional and group.kind != NONE else ""
+    return f" * {side} {_comment(group.name)}: {what}{there}"
+
+
+def _values(groups: Groups) -> str:
+    """How values are made in the full use."""
+    if groups.plain:
+        return " ..."
+    made = "cuvil_sequence(...) makes one of several, cuvil_none() one of what is not there"
+    return f",\n *   {made} ..."
 
 
 def _call_lines(calls: Sequence[ExternCall]) -> list[str]:
@@ -160,27 +200,37 @@ def _found_lines(plan: Plan) -> list[str]:
 
 
 def _simplest(plan: Plan) -> str:
-    if plan.is_unbounded():
-        return _NOT_SIMPLE
-    found = any(map(plan.is_produced, plan.outputs))
+    kinds = {g.kind for g in (*plan.groups.inputs, *plan.groups.outputs)}
+    roles = {p.role for p in one_call.parameters(plan)}
+    more = _FOUND if SHAPE in roles else ""
+    more += _ROOM if ROOM in roles else ""
+    more += _SEQUENCE if SEQUENCE in kinds else ""
+    more += _NOTHING if NONE in kinds else ""
+    more += _STRINGS if any(p.type.dtype.is_string for p in plan.outputs) else ""
     return _SIMPLEST.format(
-        name=plan.name,
-        parameters=",\n    ".join(parameters(plan)) or "void",
-        found=" for the bounds\n * above; a ..._shape receives the extents that the run has found"
-        if found
-        else "",
+        name=plan.name, parameters=",\n    ".join(parameters(plan)) or "void", more=more
     )
 
 
 def parameters(plan: Plan) -> list[str]:
-    """The parameters of `<name>_inference`: extents, inputs, outputs, shapes that a run finds."""
+    """The parameters of `<name>_inference`, declared: see `codegen.one_call`."""
     taken: set[str] = set()
-    words = [f"int64_t {c_name(s, taken)}" for s in plan.symbols]
-    words += [f"const {_type(p)} *{c_name(p.name, taken)}" for p in plan.inputs]
-    words += [f"{_type(p)} *{c_name(p.name, taken)}" for p in plan.outputs]
-    found = [p for p in plan.outputs if plan.is_produced(p)]
-    words += [f"int64_t *{c_name(f'{p.name}_shape', taken)}" for p in found]
-    return words
+    return [_declared(plan, p, c_name(p.name, taken)) for p in one_call.parameters(plan)]
+
+
+def _declared(plan: Plan, parameter: Parameter, name: str) -> str:
+    role, group = parameter.role, parameter.group
+    if group is None:
+        return f"int64_t {name}"
+    if role == ROOM:
+        return f"int64_t {name}" if group.kind == TENSOR else f"const int64_t {name}[{group.count}]"
+    sides = {INPUT: plan.inputs}
+    ports = [sides.get(role, plan.outputs)[k] for k in parameter.places]
+    kind = "int64_t" if role == SHAPE else _type(ports[0]) if ports else "void"
+    to = f"const {kind}" if role == INPUT else kind
+    if group.kind != SEQUENCE:
+        return f"{to} *{name}"
+    return f"{to} *const {name}[{group.count}]" if ports else f"{to} *const *{name}"
 
 
 def c_name(text: str, taken: set[str]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from cuvil.codegen.elf_file import SYMTAB, read_object
 from cuvil.ir.dims import Dim
+from cuvil.ir.groups import Groups
 from cuvil.pipeline import Built
 from cuvil.plan.plan import Port
 from cuvil.version import PRODUCER
@@ -23,9 +25,10 @@ def manifest(
     """The manifest as plain data. model: name and hash of the source. files: names in the folder.
     libraries: those of them that are a custom operator's.
 
-    Dims are numbers or expressions of the symbols. code_bytes: machine code per variant, of the
-    program that launches kernels and of the runtime; of a kernel, its own functions (tiles that
-    kernels share count for the variant only).
+    inputs and outputs are tensors; "ports" is there where a caller sees some of them as sequences
+    or optionals (`ir.groups`). Dims are numbers or expressions of the symbols. code_bytes: machine
+    code per variant, of the program that launches kernels and of the runtime; of a kernel, its own
+    functions (tiles that kernels share count for the variant only).
     """
     plan, target = built.plan, built.target
     code = code_sizes(built)
@@ -43,6 +46,7 @@ def manifest(
         "variants": [{"name": v.name, "requires": list(v.requires)} for v in built.variants],
         "inputs": [_port(p) for p in plan.inputs],
         "outputs": [_port(p) for p in plan.outputs],
+        **_groups(plan.grouped),
         "symbols": [
             {"name": name, "min": least, "max": most}
             for name, (least, most) in zip(plan.symbols, plan.bounds, strict=True)
@@ -114,6 +118,13 @@ def _functions(data: bytes, prefix: str) -> tuple[int, list[tuple[str, int]]]:
 def _port(port: Port) -> dict[str, Any]:
     dims = [_dim(d) for d in port.type.dims]
     return {"name": port.name, "dtype": port.type.dtype.name, "dims": dims}
+
+
+def _groups(groups: Groups | None) -> dict[str, Any]:
+    if groups is None:
+        return {}
+    sides = {"inputs": groups.inputs, "outputs": groups.outputs}
+    return {"ports": {side: [asdict(g) for g in found] for side, found in sides.items()}}
 
 
 def _dim(dim: Dim) -> int | str:

@@ -116,9 +116,13 @@ def cache() -> str:
 
 def threads() -> str:
     """How many threads a run uses, and what decided that."""
+    from cuvil.errors import OptionError
     from cuvil_runtime import default_threads
 
     count, allowed, present = default_threads(), len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    if not count:
+        said = os.environ["CUVIL_NUM_THREADS"]
+        raise OptionError(f"CUVIL_NUM_THREADS is '{said}': expected a number of threads, or none")
     if os.environ.get("CUVIL_NUM_THREADS"):
         return f"{count}, from CUVIL_NUM_THREADS"
     if count < allowed:

@@ -36,11 +36,14 @@ PREPARE = ir.FunctionType(I32, [PTR])
 TENSOR_INFO = ir.LiteralStructType([PTR, PTR, I8, I8, ir.ArrayType(I8, 6)])
 DEVICE_KERNEL = ir.LiteralStructType([PTR, PTR, PTR, I64])
 DEVICE_INFO = ir.LiteralStructType([PTR, I64, I64, I64, I32, I32, PTR])
+PORT_INFO = ir.LiteralStructType([PTR, I32, I8, I8, ir.ArrayType(I8, 2)])
+PORT_LIST = ir.LiteralStructType([I32, I32, PTR, PTR])
+PORT_KINDS = {"tensor": 0, "none": 1, "sequence": 2}  # cuvil_kind
 VARIANT = ir.LiteralStructType([PTR, I64, PTR, I64])
 ARTEFACT = ir.LiteralStructType(
     [
         I32, I32, PTR, PTR, ir.ArrayType(I8, 32), I32, I32, PTR, PTR, I32, I32, PTR, PTR, PTR,
-        I64, I64, PTR, PTR, I32, I32, PTR, PTR, PTR, PTR, I32, I32, PTR,
+        I64, I64, PTR, PTR, I32, I32, PTR, PTR, PTR, PTR, I32, I32, PTR, PTR,
     ]
 )  # fmt: skip
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from cuvil.codegen.llvm_util import I32, I64, PTR
+from cuvil.codegen.one_call import EXTENT, INPUT, OUTPUT, ROOM, SHAPE, Parameter, parameters
+from cuvil.ir.groups import NONE, SEQUENCE
 from cuvil.plan.plan import Plan
 
+INVALID_ARGUMENT = 1  # of cuvil_status
 SIMPLE = ir.ArrayType(PTR, 9)  # cuvil_simple of cuvil/simple.h
 
 # Suffix of the exported function -> the runtime's function, which is exported under that name.
@@ -47,10 +50,10 @@ def emit_api(
     module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan
 ) -> tuple[str, ...]:
     """Adds the functions of `<name>.h` that know the model; returns their names."""
-    made = [_emit_open(module, name, artefact)]
-    if not plan.is_unbounded():
-        made.append(_emit_inference(module, name, artefact, plan))
-    return tuple(made)
+    return (
+        _emit_open(module, name, artefact),
+        _emit_inference(module, name, artefact, plan),
+    )
 
 
 def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str:
@@ -62,23 +65,63 @@ def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str
 
 
 def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan) -> str:
-    """`<name>_inference(extents..., inputs..., outputs..., shapes...)`: packs its arguments, runs.
-
-    shapes: of outputs whose extents only the run knows."""
-    ports = len(plan.inputs) + len(plan.outputs)
-    found = [plan.is_produced(p) for p in plan.outputs]
+    """`<name>_inference` of `one_call.parameters`: packs its arguments, runs."""
     run = _status_function(module, "cuvil_simple_run", [PTR, PTR, PTR, PTR])
     state = ir.GlobalVariable(module, SIMPLE, f"{name}.simple")
     state.linkage, state.initializer, state.align = "internal", ir.Constant(SIMPLE, None), 8
-    kinds = [I64] * len(plan.symbols) + [PTR] * (ports + sum(found))
-    function = _status_function(module, f"{name}_inference", kinds)
+    takes = parameters(plan)
+    function = _status_function(module, f"{name}_inference", [_kind(p) for p in takes])
     b = ir.IRBuilder(function.append_basic_block("entry"))
-    extents = _array(b, I64, function.args[: len(plan.symbols)])
-    given = list(function.args[len(plan.symbols) :])
-    shapes = [given.pop(ports) if f else ir.Constant(PTR, None) for f in found]
-    data = _array(b, PTR, [*given, *shapes])
-    b.ret(b.call(run, [artefact, state, extents, data]))
+    packed = _Packed(b, plan)
+    for parameter, argument in zip(takes, function.args, strict=True):
+        packed.take(parameter, argument)
+    extents = _array(b, I64, [*packed.extents, *packed.values[ROOM]])
+    data = [*packed.values[INPUT], *packed.values[OUTPUT], *packed.values[SHAPE]]
+    b.ret(b.call(run, [artefact, state, extents, _array(b, PTR, data)]))
     return function.name
+
+
+def _kind(parameter: Parameter) -> ir.Type:
+    single = parameter.group is None or parameter.group.kind != SEQUENCE
+    return I64 if single and parameter.role in (EXTENT, ROOM) else PTR
+
+
+class _Packed:
+    """Arguments as `cuvil_simple_run` wants them: one value for each tensor."""
+
+    def __init__(self, b: ir.IRBuilder, plan: Plan) -> None:
+        self.b = b
+        self.extents: list[ir.Value] = []
+        null, enough, outputs = ir.Constant(PTR, None), ir.Constant(I64, -1), len(plan.outputs)
+        self.values: dict[str, list[ir.Value]] = {
+            INPUT: [null] * len(plan.inputs),
+            OUTPUT: [null] * outputs,
+            ROOM: [enough] * outputs,
+            SHAPE: [null] * outputs,
+        }
+
+    def take(self, parameter: Parameter, argument: ir.Value) -> None:
+        if parameter.group is None:
+            self.extents.append(argument)
+        elif parameter.group.kind == NONE:
+            if parameter.role == INPUT:
+                self._must_be_null(argument)
+        else:
+            kind = I64 if parameter.role == ROOM else PTR
+            many = parameter.group.kind == SEQUENCE
+            for k, place in enumerate(parameter.places):
+                value = self._element(kind, argument, k) if many else argument
+                self.values[parameter.role][place] = value
+
+    def _element(self, kind: ir.Type, array: ir.Value, k: int) -> ir.Value:
+        place = self.b.gep(array, [ir.Constant(I64, k)], source_etype=kind)
+        return self.b.load(place, typ=kind)
+
+    def _must_be_null(self, argument: ir.Value) -> None:
+        """Something was given for an optional that the model was compiled without."""
+        given = self.b.icmp_unsigned("!=", argument, ir.Constant(PTR, None))
+        with self.b.if_then(given, likely=False):
+            self.b.ret(ir.Constant(I32, INVALID_ARGUMENT))
 
 
 def _status_function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.Function:

@@ -11,6 +11,7 @@ from cuvil.codegen import abi
 from cuvil.codegen.llvm_util import I8, I32, I64, PTR, i64
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir.dims import Dim
+from cuvil.ir.groups import Group, Groups
 from cuvil.ir.types import TensorType
 from cuvil.plan.plan import DevicePlan
 
@@ -51,6 +52,7 @@ class Description:
     sites: Sequence[str]
     feature_names: Sequence[str]
     devices: Sequence[DevicePlan] = ()
+    groups: Groups | None = None
 
 
 class _Data:
@@ -123,8 +125,9 @@ def emit_artefact(
         weights or null, data.string(d.weights_file) if d.weights_file else null,
         _u32(len(variants)), _u32(len(d.sites)), data.array(abi.VARIANT, rows),
         data.strings(d.sites), detect or null, data.strings(d.feature_names, end=True),
-        _u32(len(d.devices)), _u32(0),
+        _u32(len(d.devices)), _u32(int(d.groups is not None)),
         data.array(abi.DEVICE_INFO, [_device_info(data, slots, x) for x in d.devices]),
+        _port_list(data, d.groups) if d.groups else null,
     ]  # fmt: skip
     variable = ir.GlobalVariable(module, abi.ARTEFACT, symbol)
     variable.global_constant, variable.align = True, 8
@@ -145,6 +148,27 @@ def _device_info(data: _Data, slots: SlotTable, d: DevicePlan) -> ir.Constant:
         i64(d.weights_bytes), _u32(len(kernels)), _u32(0), data.array(abi.DEVICE_KERNEL, kernels),
     ]  # fmt: skip
     return ir.Constant(abi.DEVICE_INFO, fields)
+
+
+def _port_list(data: _Data, groups: Groups) -> ir.Value:
+    def side(items: Sequence[Group]) -> ir.Value:
+        return data.array(abi.PORT_INFO, [_port_info(data, g) for g in items])
+
+    counts = [_u32(len(groups.inputs)), _u32(len(groups.outputs))]
+    sides = [side(groups.inputs), side(groups.outputs)]
+    return data.constant(ir.Constant(abi.PORT_LIST, counts + sides))
+
+
+def _port_info(data: _Data, group: Group) -> ir.Constant:
+    kind = ir.Constant(I8, abi.PORT_KINDS[group.kind])
+    zeros = ir.Constant(ir.ArrayType(I8, 2), bytearray(2))
+    fields = [
+        data.string(group.name),
+        _u32(group.count),
+        kind,
+        ir.Constant(I8, int(group.optional)),
+    ]
+    return ir.Constant(abi.PORT_INFO, [*fields, zeros])
 
 
 def _tensor_info(data: _Data, slots: SlotTable, port: Port) -> ir.Constant:

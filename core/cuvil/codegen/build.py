@@ -153,6 +153,7 @@ def _describe(
     return Description(
         plan.name, producer, build_id, ports(plan.inputs), ports(plan.outputs), plan.bounds,
         plan.arena_bytes, plan.weights_bytes, file, plan.sites, names, plan.devices,
+        plan.grouped,
     )  # fmt: skip
 
 

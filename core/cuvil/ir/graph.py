@@ -19,6 +19,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from cuvil.ir.dims import symbols
+from cuvil.ir.groups import Groups
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
@@ -67,12 +68,14 @@ class YieldOp(IRDLOperation):
 class Graph:
     """A graph under compilation: the module, the constants, what is known of its symbols.
 
-    bounds: symbol -> (least, greatest or None); a symbol not listed is >= 0.
+    bounds: symbol -> (least, greatest or None); a symbol not listed is >= 0. groups: what a caller
+    sees of inputs and outputs where some are no plain tensors; None: they are.
     """
 
     module: ModuleOp
     pool: Pool
     bounds: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    groups: Groups | None = None
 
     @property
     def op(self) -> GraphOp:

@@ -14,6 +14,7 @@ from cuvil.ir.dims import Dim
 from cuvil.ir.dims import symbols as symbols_of
 from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
+from cuvil.ir.groups import Groups
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
@@ -71,7 +72,7 @@ class Plan:
     """All that code generation needs; nothing in it depends on a target's variant.
 
     weights: (key, byte offset) in the order they are written. sites: what `host.launch` numbers
-    name: kernel, tab, the user's nodes.
+    name: kernel, tab, the user's nodes. grouped: as `Graph.groups`.
     """
 
     name: str
@@ -88,6 +89,13 @@ class Plan:
     arena_bytes: Dim
     devices: list[DevicePlan] = field(default_factory=list)
     tops: Mapping[str, Top] = field(default_factory=dict)
+    grouped: Groups | None = None
+
+    @property
+    def groups(self) -> Groups:
+        """Inputs and outputs as a caller sees them."""
+        tensors = ([p.name for p in self.inputs], [p.name for p in self.outputs])
+        return self.grouped or Groups.of_tensors(*tensors)
 
     def most(self, dim: Dim) -> Dim | None:
         """The upper bound of an extent that a run finds, of the inputs' symbols; None: none."""
@@ -97,9 +105,9 @@ class Plan:
         """Whether an output has an extent that only the run knows."""
         return any(not set(symbols_of(d)) <= set(self.symbols) for d in port.type.dims)
 
-    def is_unbounded(self) -> bool:
+    def is_unbounded(self, port: Port) -> bool:
         """Whether an output has an extent without upper bound."""
-        return any(self.most(d) is None for port in self.outputs for d in port.type.dims)
+        return any(self.most(d) is None for d in port.type.dims)
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights' bytes in order, each constant made when it is asked for."""
@@ -153,7 +161,7 @@ def make_plan(
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
         symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes, devices,
-        planned.memory.tops,
+        planned.memory.tops, graph.groups,
     )  # fmt: skip
 
 

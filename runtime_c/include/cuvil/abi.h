@@ -159,6 +159,31 @@ typedef struct cuvil_tensor_info {
   uint8_t reserved[6];
 } cuvil_tensor_info;
 
+/* What a value holds. */
+typedef enum cuvil_kind {
+  CUVIL_TENSOR = 0,
+  CUVIL_NONE = 1, /* an optional that is not there */
+  CUVIL_SEQUENCE = 2
+} cuvil_kind;
+
+/* An input or output as a caller sees it, where some are no plain tensors: it stands for the next
+ * `count` tensors of the artefact. A sequence has as many elements, known when it is compiled; so
+ * is whether an optional is there (CUVIL_TENSOR or CUVIL_SEQUENCE) or not (CUVIL_NONE, no tensors).
+ */
+typedef struct cuvil_port_info {
+  const char *name;
+  uint32_t count;
+  uint8_t kind; /* cuvil_kind */
+  uint8_t optional;
+  uint8_t reserved[2];
+} cuvil_port_info;
+
+/* All inputs and outputs as ports. */
+typedef struct cuvil_port_list {
+  uint32_t input_count, output_count;
+  const cuvil_port_info *inputs, *outputs;
+} cuvil_port_list;
+
 /* Runs the whole model once. */
 typedef int32_t (*cuvil_main)(cuvil_frame *frame);
 /* Fills the derived slots from the symbols, and each produced slot with its upper bound, or -1
@@ -211,8 +236,9 @@ typedef struct cuvil_artefact {
   const char *const *sites;         /* site -> "kernel\tnode names", for profiles and errors */
   uint64_t (*detect)(void);         /* cpu feature bits as the backend numbers them */
   const char *const *feature_names; /* bit -> name, NULL terminated: for the error message */
-  uint32_t device_count, reserved;
+  uint32_t device_count, has_ports;
   const cuvil_device_info *devices;
+  const cuvil_port_list *ports; /* here only where has_ports is 1; 0: each tensor is a port */
 } cuvil_artefact;
 
 /* Weights file: this header, padding to CUVIL_ARENA_ALIGN, then weights_bytes of data. */

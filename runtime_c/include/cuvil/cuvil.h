@@ -16,8 +16,8 @@
  *
  * A model is immutable: any number of threads may use it, each with a context of its own. A context
  * holds what one run needs (arena, dims, scratch) and serves one run at a time. Nothing allocates
- * after a context is made, but for a created context whose arena has to grow and for outputs of
- * unbounded extent.
+ * after a context is made, but for a created context whose arena has to grow and for outputs whose
+ * memory is the runtime's.
  */
 #ifndef CUVIL_CUVIL_H
 #define CUVIL_CUVIL_H
@@ -36,16 +36,9 @@ typedef struct cuvil_context cuvil_context;
 
 /* ---- values ---- */
 
-/* What a value holds. Models of this version take and give tensors only. */
-typedef enum cuvil_kind {
-  CUVIL_TENSOR = 0,
-  CUVIL_NONE = 1,
-  CUVIL_SEQUENCE = 2, /* reserved */
-  CUVIL_STRINGS = 3   /* reserved */
-} cuvil_kind;
-
 /* One input or output. Inputs: the caller fills all. Outputs: the caller gives data and capacity,
- * the runtime writes dtype, rank and shape. Data is dense, row-major, aligned to its element. */
+ * the runtime writes dtype, rank and shape. Data is dense, row-major, aligned to its element; that
+ * of a sequence is an array of values, shape[0] of them. */
 typedef struct cuvil_value {
   uint8_t kind;  /* cuvil_kind */
   uint8_t dtype; /* cuvil_dtype */
@@ -73,13 +66,33 @@ static inline cuvil_value cuvil_tensor(cuvil_dtype dtype, const void *data, unsi
   return value;
 }
 
-/* An output of `capacity` bytes at `data`. (NULL, 0) asks the runtime for the memory of an output
- * of unbounded extent: it stays valid until the context's next run. */
+/* An output of `capacity` bytes at `data`. (NULL, 0) asks for memory of the runtime's, as much as
+ * the run finds to be needed: it stays valid until the context's next run. */
 static inline cuvil_value cuvil_output(void *data, uint64_t capacity) {
   cuvil_value value;
   memset(&value, 0, sizeof value);
   value.data = data;
   value.capacity = capacity;
+  return value;
+}
+
+/* A sequence of the `count` values at `items`, which the caller keeps: an input of tensors, or an
+ * output of places for them. The number of elements is the model's: an input with another is
+ * refused; an output with fewer places gives CUVIL_NEED_MEMORY and is told how many there are. */
+static inline cuvil_value cuvil_sequence(cuvil_value *items, int64_t count) {
+  cuvil_value value = cuvil_output(items, (uint64_t)count * sizeof *items);
+  value.kind = CUVIL_SEQUENCE;
+  value.rank = 1;
+  value.shape[0] = count;
+  return value;
+}
+
+/* An optional that is not there; one that is there is the tensor or sequence itself. Whether it is,
+ * is known when a model is compiled: an input that differs from that is refused, an output that is
+ * not there gets this kind. */
+static inline cuvil_value cuvil_none(void) {
+  cuvil_value value = cuvil_output(NULL, 0);
+  value.kind = CUVIL_NONE;
   return value;
 }
 
@@ -108,7 +121,8 @@ typedef struct cuvil_pool {
 cuvil_status cuvil_pool_create(int32_t threads, const cuvil_pool **pool);
 /* Drops the reference of cuvil_pool_create. */
 void cuvil_pool_release(const cuvil_pool *pool);
-/* CUVIL_NUM_THREADS when set, else the least of the affinity mask and the cgroup's cpu quota. */
+/* CUVIL_NUM_THREADS when set, else the least of the affinity mask and the cgroup's cpu quota; 0
+ * when what is set is not a number above 0: opening a model on the default pool then fails. */
 int32_t cuvil_default_threads(void);
 
 /* ---- models ---- */
@@ -118,6 +132,7 @@ typedef int32_t (*cuvil_weights_reader)(void *user, uint64_t offset, void *to, u
 
 /* cuvil_options::flags */
 #define CUVIL_KEEP_DENORMALS 1u /* do not flush denormal numbers to zero during runs */
+#define CUVIL_FLAT 2u           /* values are the artefact's tensors, sequences laid out in a row */
 
 /* Zero is every field's default: `cuvil_options options = CUVIL_OPTIONS_INIT;`. */
 typedef struct cuvil_options {
@@ -177,13 +192,15 @@ const char *cuvil_context_message(const cuvil_context *context);
 
 /* ---- running ---- */
 
-/* Runs the model once. inputs, outputs: as many values as the artefact counts. Inputs and outputs
- * must not overlap. Every status of cuvil_status may result; cuvil_context_message explains. */
+/* Runs the model once. inputs, outputs: as many values as the artefact has ports, or where it has
+ * none, tensors. Inputs and outputs must not overlap. Every status of cuvil_status may result;
+ * cuvil_context_message explains. */
 cuvil_status cuvil_run(const cuvil_model *model, cuvil_context *context, const cuvil_value *inputs,
                        cuvil_value *outputs);
 /* Checks and binds the input shapes without running, and writes each output's dtype, rank, shape
  * and capacity (the bytes it needs). An extent known only after the run is given by its upper
- * bound; where there is none the extent is -1 and the capacity 0. */
+ * bound; where there is none the extent is -1 and the capacity 0. A sequence gets the number of its
+ * elements, and those of them that have a place are filled in as any output. */
 cuvil_status cuvil_shapes(const cuvil_model *model, cuvil_context *context,
                           const cuvil_value *inputs, cuvil_value *outputs);
 

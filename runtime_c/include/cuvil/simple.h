@@ -17,11 +17,12 @@ typedef struct cuvil_simple {
   void *contexts[CUVIL_SIMPLE_CONTEXTS];
 } cuvil_simple;
 
-/* Runs the model on dense tensors: symbols holds the extents in the order of the artefact's
- * symbols, data the inputs, then the outputs, which must be large enough, then for each output
- * where its shape goes (int64_t per dim), or NULL. Any thread may call. */
+/* Runs the model on dense tensors: extents holds those of the artefact's symbols in their order,
+ * then how many elements each output has room for (-1: enough); data the inputs, then the outputs,
+ * then for each output where its shape goes (int64_t per dim), or NULL. Shapes are also told where
+ * room was short (CUVIL_NEED_MEMORY). Any thread may call. */
 cuvil_status cuvil_simple_run(const cuvil_artefact *artefact, cuvil_simple *simple,
-                              const int64_t *symbols, void *const *data);
+                              const int64_t *extents, void *const *data);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ struct NativeOptions {
     native.message = message;
     native.message_bytes = sizeof message;
     native.threads = options.threads;
-    native.flags = options.keep_denormals ? CUVIL_KEEP_DENORMALS : 0;
+    native.flags = CUVIL_FLAT | (options.keep_denormals ? CUVIL_KEEP_DENORMALS : 0u);
     if (options.variant) native.variant = options.variant->c_str();
     set_weights(options, artefact);
     set_devices(options, artefact, kept);
@@ -233,6 +233,7 @@ py::list Model::run_on(cuvil_context *context, const py::sequence &inputs,
   cuvil_status status = cuvil_shapes(native_.model, context, in.data(), out.data());
   if (status) fail(status, cuvil_context_message(context));
   py::list results = given.is_none() ? make_outputs(a, out.data()) : use_outputs(given, out.data());
+  if (!given.is_none()) check_apart(a, in.data(), out.data());
   {
     py::gil_scoped_release unlocked;
     status = cuvil_run(native_.model, context, in.data(), out.data());

@@ -16,9 +16,17 @@ from cuvil.frontends.onnx.importer import POISON, Frame, Importer, OnUnsupported
 from cuvil.frontends.onnx.maps import drop_map_types
 from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import MAX_PORT_RANK, input_types
-from cuvil.frontends.onnx.structures import Structure, flattened, grouped, structured
+from cuvil.frontends.onnx.structures import (
+    Structure,
+    flattened,
+    grouped,
+    input_group,
+    output_group,
+    structured,
+)
 from cuvil.ir.dims import Dim, substitute
 from cuvil.ir.graph import Graph, finish_graph, new_graph
+from cuvil.ir.groups import Group, Groups
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import Primitive, tensor_type
@@ -102,11 +110,13 @@ def _import_once(
             frame.values[value] = importer.b.const(values[value.name])
     try:
         importer.nodes(frame, model.graph)
-        outputs = _outputs(importer, frame, model.graph)
+        outputs, given = _outputs(importer, frame, model.graph)
     except RecursionError as error:
         raise ModelError(f"{opened.name}: nested too deeply") from error
     importer.place_constants()
     finish_graph(graph, outputs)
+    groups = Groups(tuple(input_group(v, structures) for v in free), tuple(given))
+    graph.groups = None if groups.plain else groups
     drop_dead(graph.block)
     return graph, importer.equalities.found
 
@@ -151,12 +161,17 @@ def _root(error: BaseException) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, Value]:
+def _outputs(
+    importer: Importer, frame: Frame, graph: ir.Graph
+) -> tuple[dict[str, Value], list[Group]]:
+    """The graph's outputs by name, and as a caller sees them."""
     outputs: dict[str, Value] = {}
+    groups: list[Group] = []
     for value in graph.outputs:
         where = f"{importer.opened.name}: output {value.name!r}"
         found: Any = importer.value(frame, value, where)
         tensors = {} if found is POISON else flattened(str(value.name), found, where)
+        groups += [] if found is POISON else [output_group(value, found)]
         for name, tensor in tensors.items():
             rank = tensor_type(tensor).rank
             if name in outputs:
@@ -164,7 +179,7 @@ def _outputs(importer: Importer, frame: Frame, graph: ir.Graph) -> dict[str, Val
             if rank > MAX_PORT_RANK:
                 raise UnsupportedError(f"{where} is of rank {rank}, the limit is {MAX_PORT_RANK}")
             outputs[name] = tensor
-    return outputs
+    return outputs, groups
 
 
 def _name(opened: OpenedModel, model: ir.Model) -> str:

@@ -8,13 +8,19 @@ from typing import Any
 import onnx_ir as ir
 
 from cuvil.errors import ModelError
+from cuvil.ir.groups import NONE, SEQUENCE, Group
 from cuvil.ir.names import Value
 from cuvil.ir.types import TensorType
+from cuvil.ops.onnx.sequence import Absent
 
-__all__ = ["Structure", "flattened", "grouped", "named", "regrouped", "structured"]
+__all__ = [
+    "Structure", "flattened", "grouped", "input_group", "named", "output_group", "regrouped",
+    "structured",
+]  # fmt: skip
 
 # What an input is when a model runs: a tensor, a sequence of tensors, or an absent optional.
 Structure = TensorType | Sequence[TensorType] | None
+_A_TENSOR = TensorType.of((), "f32")  # any: of what no structure says otherwise
 
 
 def named(name: str, structure: Structure) -> dict[str, TensorType]:
@@ -44,8 +50,9 @@ def grouped(
         name = str(value.name)
         if name in structures:
             tensors = [values[n] for n in named(name, structures[name])]
-            one = isinstance(structures[name], TensorType)
-            yield value, tensors[0] if one else tensors
+            structure = structures[name]
+            one = isinstance(structure, TensorType)
+            yield value, tensors[0] if one else Absent() if structure is None else tensors
 
 
 def flattened(name: str, value: Any, where: str) -> dict[str, Value]:
@@ -55,6 +62,27 @@ def flattened(name: str, value: Any, where: str) -> dict[str, Value]:
     if not all(isinstance(v, Value) for v in value):
         raise ModelError(f"{where} is a sequence of what are not tensors")
     return {f"{name}[{k}]": v for k, v in enumerate(value)}
+
+
+def input_group(value: ir.Value, structures: Mapping[str, Structure]) -> Group:
+    """An input as a caller sees it."""
+    name, optional = str(value.name), isinstance(value.type, ir.OptionalType)
+    structure = structures.get(name, _A_TENSOR)
+    if isinstance(structure, TensorType):
+        return Group(name, optional=optional)
+    if structure is None:
+        return Group(name, NONE, 0, optional)
+    return Group(name, SEQUENCE, len(structure), optional)
+
+
+def output_group(value: ir.Value, found: Any) -> Group:
+    """An output as a caller sees it, from what the importer holds."""
+    name, optional = str(value.name), isinstance(value.type, ir.OptionalType)
+    if isinstance(found, Value):
+        return Group(name, optional=optional)
+    if isinstance(found, Absent):
+        return Group(name, NONE, 0, optional)
+    return Group(name, SEQUENCE, len(found), optional)
 
 
 def regrouped(name: str, results: Mapping[str, Any]) -> Any:

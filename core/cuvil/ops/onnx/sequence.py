@@ -130,8 +130,8 @@ def sequence_map(cx: Cx, sequence: Sequence, *rest: Any, body: Any) -> tuple[Seq
 
 @onnx_op("Optional", since=15)
 def optional(cx: Cx, x: Value = None, *, type: Any = None) -> Value:
-    """The value itself; an empty optional is an empty sequence."""
-    return [] if x is None else x
+    """The value itself, or nothing."""
+    return Absent() if x is None else x
 
 
 @onnx_op("OptionalHasElement", since=15)

@@ -1,0 +1,112 @@
+"""The C program `call_model.c`: built once per process, then it calls one library after another."""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from cuvil.aot.write import Artefact
+from cuvil.ir.groups import NONE, SEQUENCE, TENSOR, Group, with_places
+from tools.conformance.c_values import Value, read_values, write_values
+from tools.models.c_program import CProgramError, c_compiler
+
+SOURCE = Path(__file__).with_name("call_model.c")
+
+
+class Caller:
+    """The running program. A model that ends it is one case that failed: it starts again."""
+
+    def __init__(self, include: Path) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="cuvil-c-")
+        self.folder = Path(self._scratch.name)
+        self._program = _build(include, self.folder)
+        self._process: subprocess.Popen[str] | None = None
+
+    def call(self, artefact: Artefact, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The graph's outputs by name, for its inputs by name.
+
+        They are tensors; the C program is given, and gives, the sequences and optionals of the
+        header. Raises CProgramError with what the program, or its end, said.
+        """
+        request, response = self.folder / "request", self.folder / "response"
+        groups, _ = _groups(artefact, "inputs")
+        write_values(request, [_joined(g, [inputs[n] for n in names]) for g, names in groups])
+        self._ask(f"{artefact.files['so']} {artefact.name} {request} {response}")
+        groups, tensors = _groups(artefact, "outputs")
+        found = zip(groups, read_values(response), strict=True)
+        arrays = [array for (group, _), value in found for array in _parts(group, value)]
+        return dict(zip(tensors, arrays, strict=True))
+
+    def _ask(self, line: str) -> None:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        print(line, file=process.stdin, flush=True)
+        answer = process.stdout.readline().strip()
+        if not answer:
+            raise CProgramError(f"the C program ended with status {process.wait()}")
+        if answer != "ok":
+            raise CProgramError(answer)
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        return self._process
+
+    def close(self) -> None:
+        """Ends the program and removes its files."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+        self._scratch.cleanup()
+
+
+def _groups(artefact: Artefact, side: str) -> tuple[list[tuple[Group, list[str]]], list[str]]:
+    """Inputs or outputs with the names of their tensors, and all those names."""
+    names = [port["name"] for port in artefact.manifest[side]]
+    ports = artefact.manifest.get("ports")
+    groups = [Group(**port) for port in ports[side]] if ports else list(map(Group, names))
+    return [(group, [names[k] for k in places]) for group, places in with_places(groups)], names
+
+
+def _joined(group: Group, arrays: list[np.ndarray]) -> Value:
+    if group.kind == SEQUENCE:
+        return arrays
+    return arrays[0] if arrays else None
+
+
+def _parts(group: Group, value: Value) -> list[np.ndarray]:
+    if group.kind == SEQUENCE and isinstance(value, list) and len(value) == group.count:
+        return value
+    if group.kind == TENSOR and isinstance(value, np.ndarray):
+        return [value]
+    if group.kind == NONE and value is None:
+        return []
+    raise CProgramError(f"output '{group.name}' of kind {group.kind} came as {type(value)}")
+
+
+@lru_cache(maxsize=1)
+def caller(include: Path) -> Caller:
+    """This process's program, compiled against the headers `cuvil/*.h` in `include`."""
+    made = Caller(include)
+    atexit.register(made.close)
+    return made
+
+
+def _build(include: Path, folder: Path) -> Path:
+    compiler, program = c_compiler(), folder / "call_model"
+    if compiler is None:
+        raise CProgramError("there is no C compiler")
+    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(include)]
+    command = [*compiler, *flags, str(SOURCE), "-o", str(program), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CProgramError(done.stderr)
+    return program
