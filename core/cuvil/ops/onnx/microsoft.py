@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.conv import conv
-from cuvil.ops.onnx.helpers import axis_in
+from cuvil.ops.onnx.helpers import axis_in, wide
 from cuvil.ops.onnx.matmul import gemm, matmul_of
 from cuvil.ops.onnx.norm import EPSILON, layer_norm
 from cuvil.ops.onnx.registry import onnx_op
@@ -137,11 +137,17 @@ def _turned(cx: Cx, x: Value, swap: bool, batch: bool) -> Value:
 @onnx_op("SimplifiedLayerNormalization")
 def simplified_layer_norm(
     cx: Cx, x: Value, scale: Value, *, axis: int = -1, epsilon: float = EPSILON, stash_type: int = 1
-) -> Value:
-    """x over its root mean square, then scale; ONNX Runtime registers it in ONNX's own domain."""
-    if any(cx.outputs[1:]):
-        cx.fail("the inverse deviation as an output is not supported")
-    return cx.b.rms_norm(x, scale, axis=axis_in(cx, axis, cx.type(x).rank), epsilon=epsilon)
+) -> tuple[Value, ...]:
+    """(x over its root mean square, then scale; the inverse of that). ONNX Runtime registers it in
+    ONNX's own domain."""
+    rank = cx.type(x).rank
+    at = axis_in(cx, axis, rank)
+    y = cx.b.rms_norm(x, scale, axis=at, epsilon=epsilon)
+    if not any(cx.outputs[1:]):
+        return (y,)
+    b, value = cx.b, wide(cx, x)
+    mean = b.reduce(b.mul(value, value), kind="mean", axes=tuple(range(at, rank)), keepdims=True)
+    return y, b.reciprocal(b.sqrt(b.add(mean, b.scalar(epsilon, mean))))
 
 
 @onnx_op("SkipLayerNormalization", domain=MS)
@@ -177,7 +183,8 @@ def _sum(cx: Cx, x: Value, skip: Value, bias: Value) -> Value:
     return total if bias is None else cx.b.add(total, bias)
 
 
-def _embedded(
+@onnx_op("EmbedLayerNormalization", domain=MS)
+def embedded(
     cx: Cx,
     ids: Value,
     segments: Value = None,
@@ -212,9 +219,6 @@ def _embedded(
     elif cx.outputs[1:2] == [True]:
         count = b.broadcast(b.scalar(0, "i32"), dims=cx.dims(ids)[:1])
     return y, count, total
-
-
-onnx_op("EmbedLayerNormalization", domain=MS)(_embedded)
 
 
 @onnx_op("BiasAdd", domain=MS)

@@ -142,10 +142,30 @@ def attention(
     """Self-attention whose projections are one product; past and present hold keys and values."""
     if do_rotary or past_present_share_buffer or past_length is not None:
         cx.fail("rotary embeddings or a shared buffer inside Attention are not supported")
-    b, total = cx.b, cx.dims(weights)[1]
-    sizes: list[Dim] = list(qkv_hidden_sizes) or [total // 3] * 3
-    joined = b.contract(x, weights, spec="abk,kn->abn")
-    joined = joined if bias is None else b.add(joined, bias)
+    joined = cx.b.contract(x, weights, spec="abk,kn->abn")
+    joined = joined if bias is None else cx.b.add(joined, bias)
+    sizes: list[Dim] = list(qkv_hidden_sizes) or [cx.dims(weights)[1] // 3] * 3
+    masks = [] if attention_bias is None else [attention_bias]
+    return self_attended(
+        cx, joined, sizes, mask, past, masks, num_heads, bool(unidirectional), scale,
+        mask_filter_value,
+    )  # fmt: skip
+
+
+def self_attended(
+    cx: Cx,
+    joined: Value,
+    sizes: Sequence[Dim],
+    mask: Value,
+    past: Value,
+    masks: list[Value],
+    num_heads: int,
+    causal: bool,
+    scale: float,
+    filtered: float,
+) -> tuple[Value, ...]:
+    """(attention [B, S, W], present) of queries, keys and values side by side in one tensor."""
+    b = cx.b
     q, k, v = (heads_of(cx, part, num_heads) for part in _columns(cx, joined, sizes))
     if past is not None:
         _, batch, heads, steps, width = cx.dims(past)
@@ -154,11 +174,10 @@ def attention(
         ]
         k, v = (b.concat(old, new, axis=2) for old, new in zip(before, (k, v), strict=True))
     rows, keys = cx.dims(q)[2], cx.dims(k)[2]
-    masks = [] if attention_bias is None else [attention_bias]
     if mask is not None:
-        masks.append(_padding(cx, mask, cx.dims(q)[0], keys, rows, mask_filter_value))
-    if unidirectional:
-        masks.append(_causal(cx, rows, keys, mask_filter_value))
+        masks.append(_padding(cx, mask, cx.dims(q)[0], keys, rows, filtered))
+    if causal:
+        masks.append(_causal(cx, rows, keys, filtered))
     y = merged(cx, attended(cx, q, k, v, masks, scale))
     if not any(cx.outputs[1:]):
         return (y,)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cuvil.ir.build import constant_array, is_constant
 from cuvil.ir.names import Operation
+from cuvil.ops.onnx.activation import softmax, softmax_legacy
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.microsoft import MS
@@ -91,15 +92,13 @@ def qlinear_softmax(
     axis: int = -1,
     opset: int,
 ) -> Value:
-    """Softmax between quantised tensors, over one axis."""
-    if opset < 13:
-        cx.fail("softmax over several axes (opset < 13) is not supported")
-    at = axis_in(cx, axis, cx.type(x).rank)
-    y = cx.b.softmax(_plain(cx, x, x_scale, x_zero), axis=at)
+    """Softmax between quantised tensors, over one axis, or as before opset 13."""
+    over = softmax if opset >= 13 else softmax_legacy
+    y = over("softmax")(cx, _plain(cx, x, x_scale, x_zero), axis=axis)
     return _held(cx, y, x, y_scale, y_zero)
 
 
-def _channels_first(cx: Cx, x: Value, last: int, body: Callable[[Value], Value]) -> Value:
+def channels_first(cx: Cx, x: Value, last: int, body: Callable[[Value], Value]) -> Value:
     """`body` on [N, C, ...], for tensors with channels last if `last`."""
     rank = cx.type(x).rank
     if not last:
@@ -125,7 +124,7 @@ def qlinear_global_average_pool(
         axes = tuple(range(2, cx.type(plain).rank))
         return cx.b.reduce(plain, kind="mean", axes=axes, keepdims=True)
 
-    y = _channels_first(cx, _plain(cx, x, x_scale, x_zero), channels_last, body)
+    y = channels_first(cx, _plain(cx, x, x_scale, x_zero), channels_last, body)
     return _held(cx, y, x, y_scale, y_zero)
 
 
@@ -152,7 +151,7 @@ def qlinear_average_pool(
         "kernel_shape": kernel_shape, "pads": pads, "strides": strides,
     }  # fmt: skip
     plain = _plain(cx, x, x_scale, x_zero)
-    y = _channels_first(cx, plain, channels_last, lambda v: average_pool(cx, v, **options))
+    y = channels_first(cx, plain, channels_last, lambda v: average_pool(cx, v, **options))
     return _held(cx, y, x, y_scale, y_zero)
 
 
@@ -288,14 +287,14 @@ def matmul_n_bits(
         cx.fail(f"{bits} bits, or a permutation of columns, is not supported")
     if zeros is not None and cx.type(zeros).dtype.name != "u8":
         cx.fail("zero points that are not packed are not supported")
-    packed, steps = (_constant(cx, v, "the weights") for v in (b, scales))
+    packed, steps = (constant_of(cx, v, "the weights") for v in (b, scales))
     blocks = -(-K // block_size)
-    values = _unpacked(packed.reshape(N, blocks, -1), bits)[..., :block_size].astype(np.float32)
+    values = unpacked(packed.reshape(N, blocks, -1), bits)[..., :block_size].astype(np.float32)
     if zeros is None:
         points = np.full((N, blocks), 1 << (bits - 1), np.float32)
     else:
-        rows = _constant(cx, zeros, "the zero points").reshape(N, -1)
-        points = _unpacked(rows, bits)[:, :blocks].astype(np.float32)
+        rows = constant_of(cx, zeros, "the zero points").reshape(N, -1)
+        points = unpacked(rows, bits)[:, :blocks].astype(np.float32)
     steps = steps.reshape(N, blocks, 1).astype(np.float32)
     weights = ((values - points[..., None]) * steps).reshape(N, -1)[:, :K]
     rank = cx.type(a).rank
@@ -305,14 +304,15 @@ def matmul_n_bits(
     return y if bias is None else cx.b.add(y, bias)
 
 
-def _constant(cx: Cx, value: Value, what: str) -> np.ndarray:
+def constant_of(cx: Cx, value: Value, what: str) -> np.ndarray:
+    """The elements of a constant; UnsupportedError for what is none."""
     if not is_constant(value):
         cx.fail(f"{what} must be constants")
     assert isinstance(value.owner, Operation)
     return constant_array(value.owner, cx.b.pool)
 
 
-def _unpacked(data: np.ndarray, bits: int) -> np.ndarray:
+def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
     """Numbers of so many bits from bytes, the low ones first."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     parts = (data[..., None] >> shifts) & np.uint8((1 << bits) - 1)
