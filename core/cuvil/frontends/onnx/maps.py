@@ -29,4 +29,4 @@ def _has_map(kind: onnx.TypeProto) -> bool:
     which = kind.WhichOneof("value")
     if which in ("sequence_type", "optional_type"):
         return _has_map(getattr(kind, which).elem_type)
-    return which == "map_type"
+    return bool(which == "map_type")

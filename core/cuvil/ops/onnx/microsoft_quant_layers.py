@@ -118,7 +118,7 @@ def gather_blocks(
         cx.fail(f"{bits} bits, or numbers packed along another axis, are not supported")
     values = (unpacked(table, bits) if packed else table).astype(np.float32)
     at = axis_in(cx, quantize_axis, values.ndim, "quantize_axis")
-    points = np.float32(1 << (bits - 1) if packed else 0)
+    points: np.ndarray | int = 1 << (bits - 1) if packed else 0
     if zeros is not None:
         held = constant_of(cx, zeros, "the zero points")
         held = unpacked(held, bits)[..., : steps.shape[at]] if packed else held
