@@ -80,18 +80,24 @@ class Case:
 
 @cache
 def data() -> dict[str, np.ndarray]:
-    """Irises, moved a little so that no two are equal: features, classes, numbers to predict."""
+    """Irises, moved a little so that no two are equal: features, classes, numbers to predict.
+
+    texts are two columns of words, names the classes by name.
+    """
     features, three = load_iris(return_X_y=True)
     noise = np.random.default_rng(0).normal(0, 0.02, features.shape)
     x = (features + noise).astype(np.float32)
     missing = x.copy()
     missing[::7, 1] = np.nan
     bins = np.digitize(x[:, 2:], [1, 2, 4, 5]).astype(np.float32)
+    words = np.array(["low", "middle", "high", "very high", "none"], object)[bins.astype(int)]
     number = x @ [1, 2, -1, 0.5] + np.sin(3 * x[:, 0])
     return {
         "x": x,
         "missing": missing,
         "categories": np.concatenate([x[:, :2], bins], axis=1),
+        "texts": words,
+        "names": np.array(["setosa", "versicolor", "virginica"])[three],
         "three": three,
         "two": (three == 1).astype(np.int64),
         "number": number,
@@ -186,6 +192,16 @@ CASES: dict[str, Case] = {
         ),
         PROBABLE, "three", "categories",
     ),
+    "one-hot texts": Case(
+        make_pipeline(OneHotEncoder(), LogisticRegression()), PROBABLE, "names", "texts"
+    ),
+    "ordinal texts": Case(
+        make_pipeline(OrdinalEncoder(), RandomForestClassifier(**_small())),
+        PROBABLE, "three", "texts",
+    ),
+    "logistic, named": Case(LogisticRegression(), PROBABLE, "names"),
+    "forest, named": Case(RandomForestClassifier(**_small()), PROBABLE, "names"),
+    "SVC, named": Case(SVC(), SCORED, "names"),
     "imputed": Case(
         make_pipeline(SimpleImputer(), LogisticRegression()), PROBABLE, "three", "missing"
     ),
