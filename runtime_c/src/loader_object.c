@@ -262,11 +262,14 @@ static cuvil_status find_artefact(const object *o, const char *wanted,
   if (!status) status = resolve(o, index, &t);
   if (status) return status;
   const placed *p = &o->sections[symbol.st_shndx];
+  uint64_t bytes = p->bytes - symbol.st_value;
+  const cuvil_artefact *found = (const cuvil_artefact *)(uintptr_t)t.address;
   if (p->group == CODE || t.address % _Alignof(cuvil_artefact) ||
-      sizeof(cuvil_artefact) > p->bytes - symbol.st_value) {
+      bytes < offsetof(cuvil_artefact, ports) ||
+      (found->has_ports && bytes < sizeof(cuvil_artefact))) {
     return cuvil_elf_damaged(&o->image, "artefact symbol");
   }
-  *artefact = (const cuvil_artefact *)(uintptr_t)t.address;
+  *artefact = found;
   return cuvil_elf_check_artefact(*artefact, o->image.report);
 }
 

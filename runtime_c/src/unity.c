@@ -14,7 +14,7 @@
 #include "ports.c"
 #include "run.c"
 #include "simple.c"
-#include "strings.c"
+#include "string_functions.c"
 #include "text.c"
 #include "weights.c"
 #ifdef CUVIL_FREESTANDING

@@ -84,6 +84,48 @@ def steps() -> onnx.ModelProto:
     return _model("steps", [node], {"limit": []}, {"y": ["k"]}, constants)
 
 
+def words() -> onnx.ModelProto:
+    """Of words x [n]: marked with a !, split at spaces, a number of some, and a label of these."""
+    return onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+        words (string[n] x) => (string[n] marked, string[?, ?] parts, int64[n] id, string[n] label)
+        {
+            mark = Constant<value_string = "!">()
+            marked = StringConcat(x, mark)
+            parts, counts = StringSplit(x)
+            id = ai.onnx.ml.LabelEncoder<keys_strings = ["été"], values_int64s = [7]>(x)
+            label = ai.onnx.ml.LabelEncoder
+                <keys_int64s = [7], values_strings = ["summer"], default_string = "other">(id)
+        }"""
+    )
+
+
+def pairs() -> onnx.ModelProto:
+    """sums = items + shift for a sequence of two, kept = shift, dropped = mask, and the elements
+    above 0 of the first item."""
+    return onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        pairs (seq(float[?]) items, optional(float) shift, optional(float[2]) mask)
+            => (seq(float[?]) sums, optional(float) kept, optional(float[2]) dropped,
+                float[?] positive)
+        {
+            zero = Constant<value_int = 0>()
+            one = Constant<value_int = 1>()
+            nothing = Constant<value_float = 0.0>()
+            first = SequenceAt(items, zero)
+            second = SequenceAt(items, one)
+            given = OptionalGetElement(shift)
+            a = Add(first, given)
+            b = Add(second, given)
+            sums = SequenceConstruct(a, b)
+            kept = Identity(shift)
+            dropped = Identity(mask)
+            above = Greater(first, nothing)
+            positive = Compress(first, above)
+        }"""
+    )
+
+
 def _model(
     name: str,
     nodes: Sequence[onnx.NodeProto],
@@ -109,6 +151,8 @@ _MODELS = {
     "wide": wide,
     "found": found,
     "steps": steps,
+    "words": words,
+    "pairs": pairs,
 }
 
 

@@ -63,6 +63,19 @@ def test_extents_that_the_run_finds(flags: list[str], tmp_path: Path) -> None:
     check(build("found.c", tmp_path / "found", [m.folder for m in models], link, flags))
 
 
+@pytest.mark.parametrize("flags", [[], ["-fsanitize=address,undefined"]], ids=["plain", "asan"])
+def test_strings(flags: list[str], tmp_path: Path) -> None:
+    if flags and not _sanitizer_works(flags, tmp_path):
+        pytest.skip("the C compiler has no sanitizers")
+    words = compiled("words")
+    check(build("words.c", tmp_path / "words", [words.folder], [words.files["a"]], flags))
+
+
+def test_only_models_of_strings_hold_the_code_of_strings() -> None:
+    for name, holds in (("words", True), ("add1", False)):
+        assert (b"cuvil_string_concat" in compiled(name).files["o"].read_bytes()) == holds
+
+
 def _sanitizer_works(flags: list[str], folder: Path) -> bool:
     source, program = folder / "empty.c", folder / "empty"
     source.write_text("int main(void) { return 0; }\n")

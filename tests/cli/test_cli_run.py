@@ -36,6 +36,25 @@ def test_run_on_made_up_inputs(cuvil: Command, dynamic: Path) -> None:
     assert 6 <= ones["total"]["min"] <= ones["total"]["max"] <= 7
 
 
+def test_run_on_strings(cuvil: Command, tmp_path: Path) -> None:
+    model = small_models.model(
+        "twice (string[N] x) => (string[N] y, bool[N] same) "
+        "{ y = StringConcat(x, x)  same = Equal(x, y) }"
+    )
+    model.opset_import[0].version = 21
+    path = tmp_path / "twice.onnx"
+    path.write_bytes(model.SerializeToString())
+    words = ("run", path, "-i", 'x=["é", ""]', "-o", tmp_path / "out.npz")
+    assert 'y: string [2]  ["éé", ""]' in cuvil(*words).out
+    assert np.load(tmp_path / "out.npz")["y"].tolist() == ["éé", ""]
+    assert cuvil("run", path, "-i", f"x={tmp_path}/out.npz").status  # it holds no x
+    np.save(tmp_path / "x.npy", np.array(["a"]))
+    assert '["aa"]' in cuvil("run", path, "-i", f"x={tmp_path}/x.npy").out
+    made = cuvil("run", path, "-i", "random", "--size", "N=3", "--json").json
+    assert len(set(made["y"]["values"])) == 3 and made["y"]["dtype"] == "string"
+    assert "nor strings as JSON" in cuvil("run", path, "-i", "x=[1]").err
+
+
 def test_run_takes_what_was_compiled(cuvil: Command, dynamic: Path, tmp_path: Path) -> None:
     cuvil("compile", dynamic, "-o", tmp_path / "out")
     for path in (tmp_path / "out", tmp_path / "out" / "libdynamic.so"):

@@ -77,6 +77,8 @@ def compare(name: str, got: Array, reference: Array, tolerance: Tolerance) -> Co
         return Comparison(name, 0, got.size, reason=what)
     if not got.size:
         return Comparison(name, 0, 0)
+    if got.dtype == object:
+        return _compare_strings(name, got, reference)
     a, b = got.astype(np.float64), reference.astype(np.float64)
     with np.errstate(invalid="ignore"):
         difference = np.abs(a - b)
@@ -86,6 +88,15 @@ def compare(name: str, got: Array, reference: Array, tolerance: Tolerance) -> Co
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), a.shape))
     drift, worst = int(np.count_nonzero(excess > 0)), float(difference.max())
     return Comparison(name, drift, got.size, worst, at, float(a[at]), float(b[at]))
+
+
+def _compare_strings(name: str, got: Array, reference: Array) -> Comparison:
+    wrong = np.argwhere(got != reference)
+    if not len(wrong):
+        return Comparison(name, 0, got.size)
+    at = tuple(int(i) for i in wrong[0])
+    reason = f"differs first at {list(at)}: {got[at]!r}, expected {reference[at]!r}"
+    return Comparison(name, len(wrong), got.size, index=at, reason=reason)
 
 
 def compare_all(

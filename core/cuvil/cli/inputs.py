@@ -1,8 +1,9 @@
-"""Inputs as the command line says them: files, random numbers, zeros, or numbers as JSON."""
+"""Inputs as the command line says them: files, random numbers, zeros, or JSON."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from cuvil.ir.dtypes import from_numpy
 from cuvil_runtime import TensorInfo
 
 Array = np.ndarray[Any, Any]
+WORD = 5  # letters of a random word
 ANY = ""
 """The name under which a value without a name is kept: for all inputs that have none."""
 
@@ -82,6 +84,8 @@ def described(tensor: TensorInfo) -> str:
 def _array(
     tensor: TensorInfo, value: str, sizes: Mapping[str, int], rng: np.random.Generator
 ) -> Array:
+    if tensor.dtype == "string":
+        return _strings(tensor, value, sizes, rng)
     word, *bounds = value.split(":")
     if word in ("zeros", "ones") and not bounds:
         fill = np.zeros if word == "zeros" else np.ones
@@ -97,6 +101,31 @@ def _array(
             f"--input {tensor.name}={value}: no such file, and neither random, zeros, ones nor "
             "numbers as JSON"
         ) from None
+
+
+def _strings(
+    tensor: TensorInfo, value: str, sizes: Mapping[str, int], rng: np.random.Generator
+) -> Array:
+    """Empty strings, random words, a file, or strings as JSON."""
+    shape = _shape(tensor, sizes)
+    if value == "zeros":
+        return np.full(shape, "", object)
+    if value == "random":
+        letters = rng.integers(ord("a"), ord("z") + 1, (math.prod(shape), WORD)).tolist()
+        words = ["".join(map(chr, row)) for row in letters]
+        return np.array([*words, None], object)[:-1].reshape(shape)
+    if value.endswith((".npy", ".npz")) or os.path.exists(value):
+        return _loaded(tensor, value)
+    try:
+        found = np.array(json.loads(value), object)
+    except ValueError:
+        found = np.array(None, object)
+    if not all(isinstance(item, str) for item in found.ravel()):
+        raise OptionError(
+            f"--input {tensor.name}={value}: no such file, and neither random, zeros nor strings "
+            'as JSON, such as \'["a", "b"]\''
+        )
+    return found
 
 
 def _loaded(tensor: TensorInfo, path: str) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,19 +48,28 @@ def run(
     results = engine.run(None, feed, time_limit=time_limit)
     named = dict(zip((o.name for o in engine.get_outputs()), results, strict=True))
     if output is not None:
-        np.savez(output, **named)
+        np.savez(output, **{name: _savable(value) for name, value in named.items()})
     if as_json:
         print_json({name: _summary(value) for name, value in named.items()})
         return
     for name, value in named.items():
-        typer.echo(f"{name}: {value.dtype} {list(value.shape)}  {_values(value)}")
+        typer.echo(f"{name}: {_type(value)} {list(value.shape)}  {_values(value)}")
     if output is not None:
         typer.echo(f"saved to {output}")
 
 
+def _type(value: np.ndarray[Any, Any]) -> str:
+    return "string" if value.dtype == object else str(value.dtype)
+
+
+def _savable(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Strings as numpy's own text, which its files hold."""
+    return value.astype(str) if value.dtype == object else value
+
+
 def _summary(value: np.ndarray[Any, Any]) -> dict[str, Any]:
-    summary: dict[str, Any] = {"dtype": str(value.dtype), "shape": list(value.shape)}
-    if value.size:
+    summary: dict[str, Any] = {"dtype": _type(value), "shape": list(value.shape)}
+    if value.size and value.dtype != object:
         numbers = value.astype("float64")
         summary |= {"min": numbers.min(), "max": numbers.max(), "mean": numbers.mean()}
     if value.size <= LISTED:
@@ -68,6 +78,9 @@ def _summary(value: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _values(value: np.ndarray[Any, Any]) -> str:
+    if value.dtype == object:
+        words = ", ".join(json.dumps(v, ensure_ascii=False) for v in value.ravel()[:SHOWN])
+        return f"[{words}{', ...' if value.size > SHOWN else ''}]"
     first = ", ".join(f"{v:.6g}" for v in value.reshape(-1)[:SHOWN].tolist())
     if value.size <= SHOWN:
         return f"[{first}]"

@@ -21,8 +21,9 @@ class Engine:
     """A compiled model. Any number of threads may call it at the same time.
 
     Inputs are numpy arrays, or anything with DLPack or the buffer protocol in the cpu's memory;
-    outputs are new numpy arrays, or torch tensors where an input was one. Symbolic dims take any
-    extent that the inputs agree on. The interpreter's lock is free while the model runs.
+    outputs are new numpy arrays, or torch tensors where an input was one. Strings come as lists or
+    arrays of str (numpy's own types of text too) and go as object arrays of str. Symbolic dims take
+    any extent that the inputs agree on. The interpreter's lock is free while the model runs.
 
     Raises InputError, DTypeError or ShapeMismatchError that name the input, what was expected and
     what came; RuntimeFailure where the model itself fails, and after `close`.
@@ -97,8 +98,9 @@ class Engine:
         self._run(self.zeros(**symbols))
 
     def zeros(self, **symbols: int) -> list[Array]:
-        """An array of zeros for every input, in order; symbols as for `warmup`."""
-        return [np.zeros(self._extents(i, symbols), i.dtype) for i in self._model.inputs]
+        """An array of zeros (of empty strings) for every input, in order; symbols as for
+        `warmup`."""
+        return [_zeros(self._extents(i, symbols), i.dtype) for i in self._model.inputs]
 
     def _extents(self, tensor: TensorInfo, symbols: Mapping[str, int]) -> list[int]:
         bounds = self._model.symbols
@@ -140,6 +142,10 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"<cuvil.Engine {self._model.name!r}>"
+
+
+def _zeros(shape: Sequence[int], dtype: str) -> Array:
+    return np.full(shape, "", object) if dtype == "string" else np.zeros(shape, dtype)
 
 
 def _merged(args: Sequence[Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,10 +36,8 @@ def dims_of_spec(opened: OpenedModel, spec: Sequence[Row]) -> dict[str, int]:
 
 
 def _check(name: str, dtype: str, shape: Sequence[int | str | None], declared: TensorType) -> None:
-    if dtype not in ("", declared.dtype.numpy.name, declared.dtype.name):
-        raise DTypeError(
-            f"input_spec: '{name}' is {dtype}, the model takes {declared.dtype.numpy.name}"
-        )
+    if dtype not in ("", declared.dtype.label, declared.dtype.name):
+        raise DTypeError(f"input_spec: '{name}' is {dtype}, the model takes {declared.dtype.label}")
     if len(shape) != declared.rank:
         raise ShapeMismatchError(
             f"input_spec: '{name}' has rank {len(shape)}, the model takes rank {declared.rank}"

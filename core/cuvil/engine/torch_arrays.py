@@ -30,7 +30,7 @@ def to_arrays(args: Sequence[Any]) -> list[Any]:
 
 
 def to_tensors(outputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
-    """Arrays as torch tensors that share their memory."""
+    """Arrays as torch tensors that share their memory; torch has no strings, which stay arrays."""
     return [_to_tensor(a) for a in outputs]
 
 
@@ -54,6 +54,8 @@ def _to_array(tensor: Any) -> Any:
 
 def _to_tensor(array: np.ndarray[Any, Any]) -> Any:
     torch = modules["torch"]
+    if array.dtype == object:
+        return array
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     if array.dtype.name.startswith("float8"):

@@ -70,6 +70,11 @@ class DType:
         return self.value_bits < 8 or (self.is_float and self.value_bits == 8)
 
     @property
+    def label(self) -> str:
+        """What users read: numpy's name of the type, or "string"."""
+        return "string" if self.is_string else str(self.numpy.name)
+
+    @property
     def compute(self) -> DType:
         """The type that values have in registers: another than their own where memory is denser.
 

@@ -1,4 +1,4 @@
-"""The constants that string primitives read: tables of bytes, as `runtime_c/src/strings.c` reads
+"""The constants that string primitives read: tables of bytes, as `runtime_c/src/string_functions.c` reads
 them too. All numbers are little endian.
 
 A list of strings: i64 count, then count + 1 i64 offsets into the bytes behind them. Case mapping:

@@ -7,7 +7,7 @@
 #include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "strings.h"
+#include "texts.h"
 
 namespace cuvil {
 

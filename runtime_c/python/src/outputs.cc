@@ -5,7 +5,7 @@
 
 #include "dtypes.h"
 #include "errors.h"
-#include "strings.h"
+#include "texts.h"
 
 namespace cuvil {
 

@@ -1,12 +1,12 @@
-/* What generated kernels call for strings: the functions of strings.c, which reach artefacts that
- * use them. Tables are constants in the formats of core/cuvil/ir/string_tables.py.
+/* What generated kernels call for strings: the functions of string_functions.c, which reach
+ * artefacts that use them. Tables are constants in the formats of core/cuvil/ir/string_tables.py.
  *
  * All have one form: strings and numbers as many as the function takes, the table or NULL, and the
  * place of the result (a cuvil_string or an int64_t), which is written whatever happens. They
  * return 0 or CUVIL_OUT_OF_MEMORY. Strings need not be UTF-8: bytes that are not stand for
  * themselves. */
-#ifndef CUVIL_STRINGS_H
-#define CUVIL_STRINGS_H
+#ifndef CUVIL_STRING_FUNCTIONS_H
+#define CUVIL_STRING_FUNCTIONS_H
 
 #include "cuvil/abi.h"
 

@@ -1,4 +1,4 @@
-#include "strings.h"
+#include "string_functions.h"
 
 #include <string.h>
 
