@@ -18,7 +18,7 @@ from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError, own_faults
 from cuvil.ir.graph import Graph
 from cuvil.ir.record import tensor_type
-from cuvil.ops.custom.calls import ExternCall, extern_calls
+from cuvil.ops.custom.calls import ExternCall
 from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
@@ -43,7 +43,7 @@ class Built:
 
     variants: what the artefact holds, best first. weights_file: the name of the file where the
     artefact looks for weights; None: there are none, or they are embedded. backend, target: of the
-    host, the last of targets. calls: C functions of custom operators, which it leaves undefined.
+    host, the last of targets.
     """
 
     plan: Plan
@@ -54,7 +54,11 @@ class Built:
     variants: tuple[VariantSpec, ...]
     weights_file: str | None
     targets: Targets
-    calls: tuple[ExternCall, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ExternCall, ...]:
+        """The C functions of custom operators, which objects leave undefined."""
+        return self.code.calls
 
     @property
     def embedded(self) -> bool:
@@ -125,7 +129,6 @@ def compile_graph(
         if verifying():
             verify_plan(plan)
     weights_file = weights_file or weights_place(plan, options)
-    calls = extern_calls(plan.kernels.values())
     progress("emit")
 
     def bits(variant: VariantSpec) -> int:
@@ -144,11 +147,10 @@ def compile_graph(
             bitcode=_bitcode(backend, target, needed=library),
             library=library,
             table=rows,
-            calls=calls,
         )
     progress("compile")
     objects = workers().compile(code.units)
-    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets, calls)
+    return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
 
 
 def useful(variants: Sequence[VariantSpec], graph: Graph) -> list[VariantSpec]:

@@ -57,8 +57,7 @@ def bench(
 
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        precision=precision,
-        passes=passes, disable=disable_rule, disable_kernel=disable_kernel,
+        precision=precision, passes=passes, disable=disable_rule, disable_kernel=disable_kernel,
         no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
     with progress() as stages:

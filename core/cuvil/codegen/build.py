@@ -25,7 +25,7 @@ from cuvil.codegen.unit import Unit
 from cuvil.errors import CompileError
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
-from cuvil.ops.custom.calls import ExternCall
+from cuvil.ops.custom.calls import ExternCall, extern_calls
 from cuvil.plan.plan import Plan
 
 PARTS = 8  # kernels of a variant are spread over at most so many units
@@ -47,7 +47,7 @@ class Code:
     symbol: the exported artefact. hidden: symbols that units share among themselves. build_id: 32
     bytes that artefact and weights file share. Where the model is a library: exported, functions of
     its C API; renamed, those of the runtime that are exported under another name. called: the
-    runtime's functions that kernels call.
+    runtime's functions that kernels call; calls: the C functions of custom operators.
     """
 
     units: list[Unit]
@@ -57,6 +57,7 @@ class Code:
     exported: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    calls: tuple[ExternCall, ...] = ()
 
 
 @dataclass
@@ -78,17 +79,16 @@ def build_code(
     bitcode: Sequence[str] = (),
     library: bool = False,
     table: Sequence[KernelRow] = CORE_ROWS,
-    calls: Sequence[ExternCall] = (),
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
     detect: the feature function of the backend's shim. weights_symbol: data that is added to the
     object. bitcode: runtime and shim as files, of which kernels may call functions. library: all of
-    them are linked in and internalised behind the C API. calls: functions of custom operators.
+    them are linked in and internalised behind the C API.
     table: the generators of the plan's templates.
     """
     slots = SlotTable(plan.symbols)
-    code = Code([], f"{plan.name}_artefact")
+    code = Code([], f"{plan.name}_artefact", calls=extern_calls(plan.kernels.values()))
     described: list[tuple[VariantTarget, int]] = []
     glue = ir.Module()
     mains = []
@@ -109,7 +109,7 @@ def build_code(
     ]
     prepare = emit_prepare(glue, plan, slots, f"{plan.name}.prepare")
     prepare.linkage = "internal"
-    code.build_id = build_id_of(_contents(plan, code, producer, calls))
+    code.build_id = build_id_of(_contents(plan, code, producer))
     description = _describe(plan, code.build_id, producer, weights_file, feature_names)
     variable = emit_artefact(
         glue, code.symbol, description, slots, rows, prepare,
@@ -252,16 +252,14 @@ def _external_data(module: ir.Module, name: str | None) -> ir.GlobalVariable | N
     return variable
 
 
-def _contents(
-    plan: Plan, code: Code, producer: str, calls: Sequence[ExternCall]
-) -> Iterator[bytes]:
+def _contents(plan: Plan, code: Code, producer: str) -> Iterator[bytes]:
     """What makes a build: the code of its kernels and the values of its weights."""
     yield producer.encode()
     for unit in code.units:
         yield f"{unit.triple} {unit.cpu} {unit.features} {unit.opt}\n{unit.ir}".encode()
     for key, offset in plan.weights:
         yield f"{key} {offset}".encode()
-    for call in calls:
+    for call in code.calls:
         yield f"{call.symbol} {call.binary.digest if call.binary else ''}".encode()
     for device in plan.devices:
         for name, kernel in device.kernels.items():
