@@ -57,6 +57,8 @@ WRONG = [
     ({"passes": ["nonsense"]}, cuvil.OptionError, "unknown pass 'nonsense'"),
     ({"target": "pdp11"}, cuvil.TargetError, "unknown target 'pdp11'"),
     ({"cpu": "486dx"}, cuvil.TargetError, "unknown cpu '486dx'"),
+    ({"passes": ["fuse_norm"]}, cuvil.OptionError, "did you mean fuse_norm_act"),
+    ({"disable_rules": ["cast_of_casts"]}, cuvil.OptionError, "did you mean cast_of_cast"),
     ({"features": "fast"}, cuvil.TargetError, "needs a sign"),
     ({"threads": 0}, cuvil.OptionError, "threads"),
     ({"model": 3}, cuvil.InputError, "not a int"),

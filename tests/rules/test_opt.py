@@ -89,7 +89,7 @@ def test_constants_that_only_a_pool_has_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("args", "text", "message"),
     [
-        (["--rule", "gelo"], module(BODY), "unknown rule 'gelo'"),
+        (["--rule", "gelo"], module(BODY), "unknown rule 'gelo'; did you mean gelu"),
         (["--phase", "fusing"], module(BODY), "unknown phase 'fusing'; known: canonicalize"),
         ([], "nonsense", "-:1:9: "),
         ([], '"builtin.module"() ({\n^bb0:\n}) : () -> ()', "one cuvil.graph is expected"),

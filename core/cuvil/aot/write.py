@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuvil.aot.build_files import cmake_config, pkg_config
+from cuvil.aot.check import file_hash
 from cuvil.aot.custom_code import blamed, by_binary, library_of, object_of, soname
 from cuvil.aot.header import header
 from cuvil.aot.imports import check_imports
@@ -73,7 +74,9 @@ def compile_to_folder(
     if isinstance(source, Graph):
         graph = source
     else:
-        graph = import_model(source, folder=folder, dims=dict(options.dims))
+        graph = import_model(
+            source, folder=folder, dims=dict(options.dims), elements=dict(options.elements)
+        )
     model = {"name": graph.name, "sha256": source_hash(source)}
     graph.bounds.update(options.bounds)
     built = compile_graph(graph, options, library=True, progress=progress)
@@ -115,6 +118,8 @@ def write_artefact(
             names = [str(p.relative_to(stage)) for p in files.values()]
             own = [path.name for kind, path in files.items() if kind.startswith("custom:")]
             data = manifest(built, model or {}, names, own)
+            if "weights" in files:
+                data["weights_sha256"] = file_hash(files["weights"])
             files["manifest"] = stage / "manifest.json"
             files["manifest"].write_text(manifest_text(data), encoding="utf-8")
     except OSError as error:
@@ -252,8 +257,7 @@ def source_hash(source: Any) -> str:
         return hashlib.sha256(source.SerializeToString(deterministic=True)).hexdigest()
     if isinstance(source, bytes | bytearray | memoryview):
         return hashlib.sha256(source).hexdigest()
-    with open(source, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(source)
 
 
 def _checked(emit: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,11 +18,17 @@ PACKAGES = ("cuvil", "cuvil-runtime", "numpy", "onnx", "onnx-ir", "xdsl", "llvml
 OPTIONAL = ("ziglang", "onnxruntime", "openvino", "torch")
 
 
-def doctor(as_json: arg.Json = False) -> None:
-    """Looks whether the installation works.
+def doctor(
+    artefact: Annotated[
+        str | None, typer.Argument(help="a compiled .so, .o or folder: are its files sound?")
+    ] = None,
+    as_json: arg.Json = False,
+) -> None:
+    """Looks whether the installation works, and perhaps an artefact.
 
     Reports on packages, backends, the cpu, linkers, the cache and threads, and compiles and runs a
-    model of one node. The exit status is 1 when that does not work.
+    model of one node. The exit status is 1 when that does not work, or when the artefact's files
+    are not those that were written.
     """
     from cuvil.cli.console import print_json
 
@@ -38,8 +44,11 @@ def doctor(as_json: arg.Json = False) -> None:
         "threads": threads,
         "compile and run": trial,
     }
+    if artefact is not None:
+        checks["artefact"] = lambda: sound(artefact)
     report = {name: _checked(check) for name, check in checks.items()}
-    good = not str(report["compile and run"]).startswith("error")
+    needed = [report.get(name, "") for name in ("compile and run", "artefact")]
+    good = not any(str(value).startswith("error") for value in needed)
     if as_json:
         print_json(report | {"works": good})
     else:
@@ -130,6 +139,16 @@ def threads() -> str:
     if allowed < present:
         return f"{count}, from the process's cpu affinity ({present} present)"
     return f"{count}, all cpus"
+
+
+def sound(artefact: str) -> str:
+    """What is known of an artefact's files; it is loaded, too."""
+    from cuvil.aot.check import check_artefact
+    from cuvil.engine.api import load
+
+    found = check_artefact(artefact)
+    load(artefact).close()
+    return found
 
 
 def trial() -> str:

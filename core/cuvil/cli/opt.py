@@ -15,7 +15,7 @@ from cuvil.ir.pool import Pool
 from cuvil.ir.record import PRIMITIVES
 from cuvil.ir.text import parse_ir, print_ir
 from cuvil.rewrite.engine import Application, RewriteOptions, run_phases, run_rules
-from cuvil.rewrite.registry import Selection, load_rules
+from cuvil.rewrite.registry import Selection, load_rules, unknown
 from cuvil.rewrite.rule import PHASES
 from cuvil.rewrite.verify import verify_structure
 
@@ -48,7 +48,7 @@ def optimize(
     known = {rule.name: rule for rule in load_rules()}
     for name in [*rules, *print_after]:
         if name not in known and name not in (*PHASES, "cse"):
-            raise OptionError(f"unknown rule '{name}'; see cuvil-opt --list")
+            raise unknown("rule", name, known)
     wanted = tuple(phases or PHASES)
     for name in wanted:
         if name not in PHASES:

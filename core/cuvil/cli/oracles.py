@@ -56,14 +56,16 @@ def _onnxruntime(source: Source, outputs: Sequence[str] | None) -> Run:
     try:
         session = ort.InferenceSession(source.model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes
-        raise UnsupportedError(f"onnxruntime cannot run the model: {error}") from error
+        raise UnsupportedError(f"onnxruntime cannot run the model: {_one_line(error)}") from error
     names = list(outputs) if outputs else [o.name for o in session.get_outputs()]
 
     def run(feed: Feed) -> dict[str, Array]:
         try:
             values: list[Any] = session.run(names, dict(feed))
         except Exception as error:  # onnxruntime's own classes
-            raise UnsupportedError(f"onnxruntime cannot run these inputs: {error}") from error
+            raise UnsupportedError(
+                f"onnxruntime cannot run these inputs: {_one_line(error)}"
+            ) from error
         return {n: np.asarray(v) for n, v in zip(names, values, strict=True)}
 
     return run
@@ -87,3 +89,7 @@ def _torch(source: Source, outputs: Sequence[str] | None) -> Run:
 
 
 ORACLES = {"onnxruntime": _onnxruntime, "reference": _reference, "torch": _torch}
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

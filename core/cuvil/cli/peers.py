@@ -77,7 +77,7 @@ class Peer:
         except PeerError:
             raise
         except Exception as error:
-            reason = str(error).strip() or repr(error)
+            reason = " ".join(str(error).split()) or repr(error)
             raise PeerError(f"{self.name} cannot run {path}: {reason}") from error
         return call
 

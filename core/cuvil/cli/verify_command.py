@@ -54,7 +54,8 @@ def verify(
 ) -> None:
     """Compares a compiled model with an oracle.
 
-    Names the first value that drifts; the exit status is then 1.
+    Names the first value that drifts; the exit status is then 1. Of an artefact the files are
+    compared with the manifest, too, all bytes of the weights among them.
     """
     from cuvil.cli.compare import Tolerance
     from cuvil.cli.console import print_json, progress
@@ -76,8 +77,7 @@ def verify(
             )
         if bisect:
             result["bisect"] = _bisect(model, options, feeds[0], tolerance, stages)
-    good = _judged(result)
-    result["agrees"] = good
+    good = result["agrees"] = _judged(result)
     if as_json:
         print_json(result)
     elif good:
@@ -89,6 +89,8 @@ def _engine(
     model: str, artefact: str | None, options: Options, cache: bool, stages: Stages
 ) -> Engine:
     """What is to be checked: the artefact, or the model compiled."""
+    from cuvil.aot.check import check_artefact
+    from cuvil.cli.console import note
     from cuvil.cli.models import engine_for, is_artefact
     from cuvil.engine.api import load
     from cuvil.errors import ModelError
@@ -97,7 +99,11 @@ def _engine(
         raise ModelError(
             f"{model} is compiled already: give the ONNX file it came from, and --artefact {model}"
         )
-    return load(artefact) if artefact else engine_for(model, options, None, cache, stages)
+    if not artefact:
+        return engine_for(model, options, None, cache, stages)
+    stages("check files")
+    note(check_artefact(artefact))
+    return load(artefact)
 
 
 def _outputs(
@@ -112,6 +118,7 @@ def _outputs(
     expected = oracle(name, Source(model, dims=options.dims))
     found: dict[str, list[Comparison]] = {}
     for feed in feeds:
+        run(None, feed)  # refuses what does not fit in words of our own
         reference = expected(feed)
         got = dict(zip(reference, run(list(reference), feed), strict=True))
         for output, array in reference.items():

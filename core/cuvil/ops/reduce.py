@@ -212,6 +212,8 @@ REDUCE = Primitive(
 def _arg_type(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     if a.kind not in ("max", "min"):
         raise ValueError(f"arg_reduce takes 'max' or 'min', not '{a.kind}'")
+    if t[0].dtype.kind == "bool":
+        raise ValueError("arg_reduce: bools have no order")
     axis = axis_in(a.axis, t[0].rank, "arg_reduce")
     if t[0].dims[axis] == 0:
         raise ValueError(f"arg_reduce: axis {axis} is empty")

@@ -18,6 +18,7 @@ from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.gather import bounded_index
 from cuvil.ops.lowering import ElementCx, clamp, wide
 
+MOST_SAMPLES = 4096  # along one axis of a part of a region: more would take hours
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
@@ -26,7 +27,8 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     fits = fits and (t[1].dims[1] == 4 or isinstance(t[1].dims[1], SymDim))
     if not fits or t[0].dtype.name not in _FLOATS or t[2].dtype.name not in ("i32", "i64"):
         raise ValueError(f"roi_align takes images, regions and their images, not {shapes(t)}")
-    if a.mode not in ("avg", "max") or a.height < 1 or a.width < 1 or a.samples < 0:
+    sound = 0 <= a.samples <= MOST_SAMPLES and min(a.height, a.width) >= 1
+    if a.mode not in ("avg", "max") or not sound:
         raise ValueError(f"roi_align: mode {a.mode}, {a.height} by {a.width}, {a.samples} samples")
     return [t[0].with_dims((t[1].dims[0], t[0].dims[1], a.height, a.width))]
 

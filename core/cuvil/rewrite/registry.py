@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
@@ -43,10 +44,17 @@ class Selection:
         return rule.on and (self.passes is None or not rule.group or rule.group in self.passes)
 
 
+def unknown(what: str, name: str, known: Collection[str]) -> OptionError:
+    """The error for a name that is none of these: it tells those that are near."""
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return OptionError(f"unknown {what} '{name}'{meant} (cuvil-opt --list names all {len(known)})")
+
+
 def _check(what: str, names: Sequence[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            raise OptionError(f"unknown {what} '{name}'; known: {', '.join(sorted(known))}")
+            raise unknown(what, name, known)
 
 
 @cache

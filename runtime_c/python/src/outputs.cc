@@ -30,7 +30,37 @@ bool is_unbounded(const cuvil_value &value) {
   return std::any_of(value.shape, value.shape + value.rank, [](int64_t d) { return d < 0; });
 }
 
+int64_t bytes_of(const cuvil_tensor_info &info, const cuvil_value &value) {
+  int64_t bytes = cuvil_dtype_size(info.dtype);
+  for (int d = 0; d < value.rank; d++) bytes *= value.shape[d];
+  return bytes;
+}
+
+bool share_memory(const cuvil_tensor_info &a, const cuvil_value &x, const cuvil_tensor_info &b,
+                  const cuvil_value &y) {
+  const char *p = static_cast<const char *>(x.data) + x.byte_offset;
+  const char *q = static_cast<const char *>(y.data) + y.byte_offset;
+  int64_t m = bytes_of(a, x), n = bytes_of(b, y);
+  return m > 0 && n > 0 && p < q + n && q < p + m;
+}
+
 }  // namespace
+
+void check_apart(const cuvil_artefact &a, const cuvil_value *inputs, const cuvil_value *outputs) {
+  for (uint32_t i = 0; i < a.output_count; i++) {
+    std::string about = "output '" + std::string(a.outputs[i].name) + "' shares memory with ";
+    for (uint32_t k = 0; k < a.input_count; k++) {
+      if (share_memory(a.outputs[i], outputs[i], a.inputs[k], inputs[k])) {
+        raise("InputError", about + "input '" + a.inputs[k].name + "'");
+      }
+    }
+    for (uint32_t k = 0; k < i; k++) {
+      if (share_memory(a.outputs[i], outputs[i], a.outputs[k], outputs[k])) {
+        raise("InputError", about + "output '" + a.outputs[k].name + "'");
+      }
+    }
+  }
+}
 
 py::object make_output(const cuvil_tensor_info &info, cuvil_value &value) {
   if (is_unbounded(value)) {

@@ -51,6 +51,12 @@ def test_outputs_of_the_caller(add: rt.Model) -> None:
         add.run([x, y], [z.astype(float)])
     with pytest.raises(rt.InputError, match="dense, aligned, writeable"):
         add.run([x, y], [np.zeros((3, 4), np.float32).T])
+    with pytest.raises(rt.InputError, match="output 'z' shares memory with input 'y'"):
+        add.run([x, y], [y])
+    room = np.zeros((5, 3), np.float32)
+    with pytest.raises(rt.InputError, match="output 'z' shares memory with input 'x'"):
+        add.run([room[:4], y], [room[1:]])
+    add.run([room[:1], y[:1]], [room[1:2]])  # beside each other
 
 
 def test_strided_inputs_are_copied(add: rt.Model) -> None:
