@@ -50,7 +50,7 @@ def sample():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_and_range(functions, sample, name):
-    row, rules = scalar(name), rules_of(name)
+    row, rules = scalar(name), rules_of(name, functions[name].build.facts.fma)
     value = functions[name].body(sample)
     with np.errstate(all="ignore"):
         exact = evaluate(name, sample.astype(np.float64))

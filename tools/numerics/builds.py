@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,24 @@ from cuvil.targets.target import Target
 
 Array = np.ndarray[Any, Any]
 
+_PROBES = ("exp", "sin", "round")  # what tells the code of two builds apart
 
-def builds() -> list[VariantSpec]:
-    """The builds of an artefact for this machine's triple that run here, the plainest first."""
+
+@lru_cache(maxsize=1)
+def builds() -> tuple[VariantSpec, ...]:
+    """The builds of an artefact for this machine's triple that run here, the plainest first.
+
+    A build that differs only in kernels of other kinds has the same code here and is left out.
+    """
     backend, host = find("cpu")
     have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
     every = backend.variants(Target(host.triple))
-    return [v for v in reversed(every) if not backend.feature_bits(v.requires) & ~have]
+    usable = [v for v in reversed(every) if not backend.feature_bits(v.requires) & ~have]
+    plainest: dict[str, VariantSpec] = {}
+    for build in usable:
+        code = "".join(Compiled(name, "f32", build).digest for name in _PROBES)
+        plainest.setdefault(code, build)
+    return tuple(plainest.values())
 
 
 class Compiled:

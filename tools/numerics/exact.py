@@ -19,14 +19,15 @@ Array = np.ndarray[Any, Any]
 
 __all__ = ["Exact", "OracleError", "far"]
 
-_TURNS = 1.6e6  # up to here the compiled sin, cos and tan hold their accuracy, see trigonometric.py
 _PERIODIC = ("sin", "cos", "tan")
 _CALLS, _EVERY = 8, 509  # numpy checks one value in so many, of one call in so many
 
 
-def far(name: str) -> float:
-    """The |x| up to which a function promises accuracy."""
-    return _TURNS if name in _PERIODIC else math.inf
+def far(name: str, fma: bool) -> float:
+    """The |x| up to which a function promises accuracy, see `trigonometric.py`."""
+    if name not in _PERIODIC:
+        return math.inf
+    return 1e12 if fma else 1.6e6
 
 
 class OracleError(Exception):
@@ -38,7 +39,7 @@ class Exact:
 
     def __init__(self, name: str, build: VariantSpec, size: int) -> None:
         self.row: Scalar = scalar(name)
-        self.far = far(name)
+        self.far = far(name, build.facts.fma)
         self._double = Compiled(name, "f64", build)
         self._wide, self._value = np.empty(size), np.empty(size)
         self._calls = 0

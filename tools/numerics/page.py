@@ -84,8 +84,8 @@ def _swept(records: Sequence[Record], bound: str) -> str:
 
 
 def _function(row: Scalar) -> str:
-    limit = far(row.name)
-    return row.name if limit == float("inf") else f"{row.name}, \\|x\\| ≤ {limit:g}"
+    plain, fused = far(row.name, fma=False), far(row.name, fma=True)
+    return row.name if plain == fused else f"{row.name}, \\|x\\| ≤ {plain:g} ({fused:g})"
 
 
 def _allowed(row: Scalar) -> str:

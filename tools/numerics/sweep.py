@@ -78,11 +78,12 @@ def sweep(
     return [watch.finish() for watch in watches]
 
 
-def rules_of(name: str) -> Rules:
-    """What a row of the scalar table allows. A composition may lose a denormal on its way."""
+def rules_of(name: str, fma: bool) -> Rules:
+    """What a row of the scalar table allows, in a build with or without a fused multiply-add. A
+    composition may lose a denormal on its way."""
     row = scalar(name)
     slack = row.slack + (_DENORMAL if row.expansion else 0.0)
-    return Rules(slack, *RANGES.get(name, (-math.inf, math.inf)), far=far(name))
+    return Rules(slack, *RANGES.get(name, (-math.inf, math.inf)), far=far(name, fma))
 
 
 def different_bits(a: Array, b: Array) -> int:
@@ -97,7 +98,7 @@ class _Watch:
     def __init__(self, function: Compiled, check: Checker) -> None:
         self.function, self.check = function, check
         self.outcome = Outcome(function.build.name, function.digest)
-        self.rules = rules_of(function.name)
+        self.rules = rules_of(function.name, function.build.facts.fma)
         self.value = self.buffer = np.empty(CHUNK, np.float32)
         self.found = Found(0.0, 0.0, 0)
         self.worst: dict[str, tuple[Array, ...]] = {}

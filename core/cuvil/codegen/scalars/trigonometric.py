@@ -1,8 +1,8 @@
 """sin, cos, tan and their inverses.
 
-Arguments are reduced in double precision by three parts of pi/2. Results hold their accuracy up
-to |x| = 1.6e6 (2^20 quarter turns); beyond, sin and cos stay within [-1, 1] while the error grows.
-Infinity gives NaN.
+Arguments are reduced in double precision by parts of pi/2. Results hold their accuracy up to
+|x| = 1.6e6 (2^20 quarter turns), with a fused multiply-add up to 1e12; beyond, sin and cos stay
+within [-1, 1] while the error grows. Infinity gives NaN.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import math
 
 from llvmlite import ir
 
-from cuvil.codegen.scalars.math_builder import MathBuilder
+from cuvil.codegen.scalars.math_builder import MathBuilder, fact
 from cuvil.codegen.scalars.registry import emitter
 from cuvil.ir.dtypes import dtype
 
 # pi/2 = a + b + c; 33 bits in a and in b, so that up to 2^20 times either is exact.
 _PI_2 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+_PI_2_FUSED = (math.pi / 2, 6.123233995736766e-17, -1.4973849048591698e-33)  # 53 bits in each
 _MAGIC = 1.5 * 2**52
 
 # sin(r) = r + r**3 * p(r*r), cos(r) = 1 - r*r/2 + r**4 * p(r*r) on |r| <= pi/4, minimax fits.
@@ -48,15 +49,28 @@ def _reduce(m: MathBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     wide = x if m.is_double else m.b.fpext(x, d.type)
     shifted = d.fma(wide, 2 / math.pi, _MAGIC)
     n = d.exact_sub(shifted, _MAGIC)
-    first = d.exact_sub(wide, d.exact_mul(n, _PI_2[0]))
-    second = d.exact_mul(n, _PI_2[1])
-    r = d.exact_sub(first, second)
-    lost = d.exact_sub(d.exact_sub(first, r), second)
-    r = d.clamp(d.exact_add(r, d.exact_sub(lost, d.exact_mul(n, _PI_2[2]))), -0.8, 0.8)
+    r = d.clamp(_rest_fused(d, wide, n) if fact(m.facts, "fma") else _rest(d, wide, n), -0.8, 0.8)
     quarters = d.bits(shifted)
     if m.is_double:
         return r, quarters
     return m.b.fptrunc(r, m.type), m.b.trunc(quarters, m.bits_type)
+
+
+def _rest(d: MathBuilder, x: ir.Value, n: ir.Value) -> ir.Value:
+    """x - n pi/2, for n below 2^20."""
+    first = d.exact_sub(x, d.exact_mul(n, _PI_2[0]))
+    second = d.exact_mul(n, _PI_2[1])
+    r = d.exact_sub(first, second)
+    lost = d.exact_sub(d.exact_sub(first, r), second)
+    return d.exact_add(r, d.exact_sub(lost, d.exact_mul(n, _PI_2[2])))
+
+
+def _rest_fused(d: MathBuilder, x: ir.Value, n: ir.Value) -> ir.Value:
+    """x - n pi/2, for n below 2^40: the first step is exact, since it cancels what n * pi/2 has
+    in front."""
+    for part in _PI_2_FUSED:
+        x = d.fma(n, -part, x)
+    return x
 
 
 def _sin_cos(m: MathBuilder, r: ir.Value) -> tuple[ir.Value, ir.Value]:
