@@ -37,6 +37,7 @@ MISUSES = [
     ("z, w = com.acme.Blend(x, y)", r"2 outputs, not 1"),
     ("z = com.acme.Blend<pain = 1>(x, y)", r"there is no attribute pain"),
     ('z = com.acme.Blend<gain = "loud">(x, y)', r"attribute gain is str, not float"),
+    ("s = Cast<to = 8>(x)  z = com.acme.Blend(s, s)", r"its C function cannot take strings"),
     ("s = SequenceConstruct(x)  z = com.acme.Blend(s, y)", r"input 0 is a sequence, not a tensor"),
 ]
 

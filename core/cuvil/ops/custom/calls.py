@@ -35,7 +35,7 @@ def extern_calls(kernels: Iterable[nest.KernelOp]) -> tuple[ExternCall, ...]:
     """
     found: dict[str, ExternCall] = {}
     for kernel in kernels:
-        for op in kernel.body.walk():
+        for op in kernel.body.block.ops:  # it stands in no loop
             if isinstance(op, nest.ExternOp):
                 call = _call(op)
                 other = found.setdefault(call.symbol, call)

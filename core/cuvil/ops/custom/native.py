@@ -121,6 +121,8 @@ class Native:
 
     def row(self, signature: Signature, bound: Mapping[str, str]) -> NativeRow:
         """The function for these types, its name without holes; raises Misfit."""
+        if "string" in bound.values():
+            raise Misfit("its C function cannot take strings")
         first = bound.get(next(iter(signature.types), ""), "")
         for row in self.rows:
             if row.kind in (None, first):

@@ -72,7 +72,7 @@ def built_in() -> frozenset[str]:
 
 def hint(domain: str, name: str) -> str:
     """What to do about an operator that nothing is known of; "" in a domain of Cuvil's own."""
-    if domain in built_in():
+    if domain in built_in() or domain.startswith("ai.onnx"):
         return ""
     declare = f"declare it before the model is read: cuvil.custom_op('{domain}::{name}', ...)"
     return "; ".join([f"{declare}, or --custom FILE on the command line", *load_installed()])
