@@ -13,7 +13,7 @@ from skl2onnx.common import _container
 from skl2onnx.common.data_types import StringTensorType
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
+from sklearn.svm import LinearSVC
 
 import cuvil
 from cuvil.errors import UnsupportedError
@@ -50,7 +50,7 @@ def fitted(case: Case) -> tuple[Any, np.ndarray]:
 
 def converted(model: Any, x: np.ndarray, zipmap: Any = False) -> onnx.ModelProto:
     last = last_step(model)
-    makes_maps = hasattr(last, "predict_proba") or isinstance(last, SVC)
+    makes_maps = hasattr(last, "classes_") and not isinstance(last, LinearSVC)
     options = {id(last): {"zipmap": zipmap}} if makes_maps else {}
     if x.dtype == object:
         texts = [("X", StringTensorType([None, x.shape[1]]))]
