@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cuvil.aot.write import write_artefact
-from cuvil.engine.front_door import runnable_variant
+from cuvil.engine.front_door import runnable_variants
 from cuvil.ir.graph import Graph
 from cuvil.ops.interpreter import run
 from cuvil.options import Options
@@ -23,6 +23,7 @@ from cuvil.plan.plan import make_plan
 from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import load_rules
+from cuvil.rewrite.rule import Rule
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.registry import find
 from cuvil.targets.target_list import resolve
@@ -46,19 +47,30 @@ class Way:
 
 
 @cache
-def widths() -> tuple[VariantSpec, ...]:
-    """The code widths that this machine can run, best first."""
+def runnable() -> tuple[VariantSpec, ...]:
+    """The variants that this machine can run, best first."""
     backend, here = resolve().host
-    best = runnable_variant(backend, here)
-    every = list(backend.variants(find(here.triple)[1]))
-    names = [v.name for v in every]
-    return (best, *every[names.index(best.name) + 1 :]) if best.name in names else (best,)
+    return tuple(runnable_variants(backend, find(here.triple)[1]))
+
+
+def widths() -> list[VariantSpec]:
+    """Those that serve every graph; the others are there for products of certain types."""
+    return [v for v in runnable() if not v.products]
+
+
+def is_rough(number: int) -> bool:
+    """Whether the number-th module is computed with fewer bits where rules can make it so."""
+    return number % 12 == 7
 
 
 def options_of(number: int) -> Options:
     """How the number-th module is optimised: by LLVM mostly in little time, by all rules that are
     on, and every other time by those that are off as well."""
-    rules = tuple(r.name for r in load_rules() if r.on or number % 2)
+
+    def asked(rule: Rule) -> bool:
+        return is_rough(number) if rule.phase == "precision" else number % 2 == 1
+
+    rules = tuple(r.name for r in load_rules() if r.on or asked(r))
     return Options(opt_level=LEVELS[number % len(LEVELS)], name="fuzz", enable_rules=rules)
 
 
@@ -116,13 +128,13 @@ def _jit(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
 
 def _library(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
     """All rules: a library with two code widths in turn."""
-    left_out = number % len(widths()) if len(widths()) > 2 else -1
-    variants = [w for i, w in enumerate(widths()) if i != left_out]
+    left_out = widths()[number % len(widths())] if len(widths()) > 2 else None
+    variants = [v for v in runnable() if v is not left_out]
     built = compile_graph(batch.copy(), options_of(number), variants=variants, library=True)
     with tempfile.TemporaryDirectory(prefix="cuvil-fuzz-") as folder:
         library = write_artefact(built, folder).library
         assert library is not None
-        for variant in (v.name for v in variants):
+        for variant in (v.name for v in built.variants):
             model = load(library, variant=variant, threads=1 + number % 2, keep_denormals=True)
             yield Way(f"aot {variant}", _runner(model))
             model.close()

@@ -16,6 +16,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -27,13 +28,23 @@ from tests.fuzz.workers import Worker
 
 WANTED = 0.9  # of the bugs
 TIME_LIMIT = 1800.0  # seconds for one
-PER_MODULE = 25
-GRAPHS = {"rule": 4000, "planner": 800, "kernel": 800, "code": 800}  # tried for one bug, at most
-MODES = {
-    "rule": ("phases",),
-    "planner": ("jit", "aot"),
-    "kernel": ("jit", "aot"),
-    "code": ("jit", "aot"),
+
+
+@dataclass(frozen=True)
+class Search:
+    """One way to look for a bug: graphs at most, in modules of so many."""
+
+    mode: str
+    graphs: int
+    per_module: int
+
+
+PLANS = (Search("planned", 1600, 8), Search("jit", 400, 25))
+SEARCHES = {  # by kind of bug, the cheapest first
+    "rule": (Search("phases", 4000, 25),),
+    "planner": PLANS,
+    "kernel": PLANS,
+    "code": (Search("jit", 800, 25), Search("aot", 400, 25)),
 }
 
 
@@ -86,16 +97,18 @@ def changed_code(mutant: Mutant) -> CodeType:
 
 def hunt(mutant: Mutant) -> tuple[int, Fault | None]:
     """How many graphs it took to find the bug, and as what; puts it in for good."""
-    check([Case(n) for n in range(3)], MODES[mutant.kind], 0)  # all is loaded
+    searches = SEARCHES[mutant.kind]
+    check([Case(n) for n in range(3)], [searches[0].mode], 0)  # all is loaded
     function_of(mutant).__code__ = changed_code(mutant)
-    for start in range(0, GRAPHS[mutant.kind], PER_MODULE):
-        cases = [Case(n) for n in range(start, start + PER_MODULE)]
-        number = start // PER_MODULE
-        for mode in MODES[mutant.kind]:
-            result = check(cases, [mode], 4 * number if mode == "jit" else number)
+    tried = 0
+    for search in searches:
+        for start in range(0, search.graphs, search.per_module):
+            cases = [Case(n) for n in range(start, start + search.per_module)]
+            tried += len(cases)
+            result = check(cases, [search.mode], 4 * (start // search.per_module))
             if result.faults:
-                return start + PER_MODULE, result.faults[0]
-    return GRAPHS[mutant.kind], None
+                return tried, result.faults[0]
+    return tried, None
 
 
 def work() -> None:
@@ -138,7 +151,7 @@ def _outcome(answer: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", default="", help="bugs of one kind: " + ", ".join(MODES))
+    parser.add_argument("--kind", default="", help="bugs of one kind: " + ", ".join(SEARCHES))
     parser.add_argument("--only", default="", help="bugs whose name has this text")
     parser.add_argument("--worker", action="store_true")
     args = parser.parse_args()

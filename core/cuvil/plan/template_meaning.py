@@ -83,11 +83,12 @@ def _contract(t: _Template) -> None:
     a, b = t.buffer(0), t.buffer(1)
     group = np.arange(GROUP[from_numpy(a.dtype).name])
     a_at = np.broadcast_to(a_at, (*shape[:-1], 1)) + k_at
-    a_at = (a_at[..., None] * group.size + group).reshape(*shape[:-1], -1)
+    terms_of_group = k_at.size * group.size
+    a_at = (a_at[..., None] * group.size + group).reshape(*shape[:-1], terms_of_group)
     depth = np.arange(k_at.size)[:, None]
     columns = np.arange(n)
     inside = (columns // panel * k_at.size + depth) * panel + columns % panel
-    inside = (inside[:, None] * group.size + group[:, None]).reshape(-1, n)
+    inside = (inside[:, None] * group.size + group[:, None]).reshape(terms_of_group, n)
     starts = _offsets(_grid(outer[0]), [d[2] * group.size for d in batch])
     b_at = np.broadcast_to(starts, outer[0])[..., None, None] + inside
     left = a[_inside(a, a_at)].reshape(*outer[0], math.prod(outer[1]), a_at.shape[-1])
