@@ -24,7 +24,8 @@ class Options:
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least,
-    greatest). name: prefix of every exported symbol; "" takes the model's.
+    greatest). elements: input that is a sequence -> how many tensors it holds, or an optional -> 1
+    where it is there, 0 where not. name: prefix of every exported symbol; "" takes the model's.
     """
 
     target: str = "cpu"
@@ -41,6 +42,7 @@ class Options:
     name: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    elements: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opt_level", opt_level(self.opt_level))

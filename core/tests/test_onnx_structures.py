@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from onnx_models import InterpreterBackend, f32, i64, model, run
 
-from cuvil.errors import InputError, UnsupportedError
+from cuvil.errors import InputError, ModelError, UnsupportedError
 from cuvil.frontends.onnx import import_model
+from cuvil.ir.groups import NONE, SEQUENCE, TENSOR, Group, Groups
+from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 
 DOUBLE = "m (seq(float[N]) s, float[M] x) => (seq(float[K]) y) { y = SequenceInsert(s, x) }"
@@ -16,10 +18,46 @@ DOUBLE = "m (seq(float[N]) s, float[M] x) => (seq(float[K]) y) { y = SequenceIns
 def test_their_tensors_are_inputs_and_outputs():
     kinds = [TensorType.of((2,), "f32"), TensorType.of((3,), "f32")]
     graph = import_model(model(DOUBLE), structures={"s": kinds})
-    assert graph.input_names == ("x", "s[0]", "s[1]")
+    assert graph.input_names == ("s[0]", "s[1]", "x")
     assert graph.output_names == ("y[0]", "y[1]", "y[2]")
-    with pytest.raises(UnsupportedError, match="not a tensor"):
+    inputs = (Group("s", SEQUENCE, 2), Group("x"))
+    assert graph.groups == Groups(inputs, (Group("y", SEQUENCE, 3),))
+    with pytest.raises(UnsupportedError, match="'s' is a sequence: say how"):
         import_model(model(DOUBLE))
+
+
+def test_how_many_there_are_may_be_said_instead():
+    text = """m (float[N] x, seq(float[?, N]) s, optional(float[2]) o, optional(seq(float)) p)
+        => (seq(float[?, ?]) y, optional(float[2]) q) { y = Identity(s)  q = Identity(o) }"""
+    counts = {"s": 2, "o": 0, "p": 1}
+    graph = import_model(model(text, opset=18), elements=counts, dims={"s_1_0": 7})
+    assert graph.input_names == ("x", "s[0]", "s[1]", "p[0]")
+    dims = [tuple(map(str, tensor_type(v).dims)) for v in graph.inputs]
+    assert dims == [("N",), ("s_0_0", "N"), ("7", "N"), ()]
+    assert graph.groups is not None
+    assert [g.kind for g in graph.groups.inputs] == [TENSOR, SEQUENCE, NONE, SEQUENCE]
+    assert graph.groups.outputs == (Group("y", SEQUENCE, 2), Group("q", NONE, 0, optional=True))
+    assert import_model(model("m (float[2] x) => (float[2] y) { y = Relu(x) }")).groups is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "text"),
+    [
+        (
+            {"x": 2},
+            ModelError,
+            "'x' is a sequence or an optional; there are: s, o, t",
+        ),
+        ({"s": 1, "o": 2}, ModelError, "one tensor or none, not 2"),
+        ({"s": 1}, UnsupportedError, "'o' is an optional: say whether"),
+        ({"t": 1}, UnsupportedError, "'t' has no shape"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_named(counts: dict[str, int], error: type, text: str):
+    inputs = "float[2] x, seq(float[?]) s, optional(float[2]) o, seq(float[]) t"
+    source = f"m ({inputs}) => (float[2] y) {{ y = Relu(x) }}"
+    with pytest.raises(error, match=text):
+        import_model(model(source, opset=18), elements=counts)
 
 
 def test_the_backend_takes_and_gives_lists():

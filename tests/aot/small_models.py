@@ -154,12 +154,13 @@ _MODELS = {
     "words": words,
     "pairs": pairs,
 }
+_ELEMENTS = {"pairs": {"items": 2, "shift": 1, "mask": 0}}
 
 
 @lru_cache
 def compiled(name: str) -> Artefact:
     """A model of this module as `.so`, `.a` and `.o` with every variant, in a folder of its own."""
-    options = Options(target="x86_64", name=name)
+    options = Options(target="x86_64", name=name, elements=_ELEMENTS.get(name, {}))
     return compile_to_folder(_MODELS[name](), _root() / name, options, emit=("so", "a", "o"))
 
 

@@ -71,6 +71,14 @@ def test_strings(flags: list[str], tmp_path: Path) -> None:
     check(build("words.c", tmp_path / "words", [words.folder], [words.files["a"]], flags))
 
 
+@pytest.mark.parametrize("flags", [[], ["-fsanitize=address,undefined"]], ids=["plain", "asan"])
+def test_sequences_and_optionals(flags: list[str], tmp_path: Path) -> None:
+    if flags and not _sanitizer_works(flags, tmp_path):
+        pytest.skip("the C compiler has no sanitizers")
+    pairs = compiled("pairs")
+    check(build("pairs.c", tmp_path / "pairs", [pairs.folder], [pairs.files["a"]], flags))
+
+
 def test_only_models_of_strings_hold_the_code_of_strings() -> None:
     for name, holds in (("words", True), ("add1", False)):
         assert (b"cuvil_string_concat" in compiled(name).files["o"].read_bytes()) == holds

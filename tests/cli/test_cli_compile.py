@@ -36,6 +36,37 @@ def test_an_artefact_without_its_manifest_tells_what_the_runtime_knows(
     assert data["symbols"][0]["name"] == "N"
 
 
+def test_inspect_puts_extents_into_what_is_compiled(
+    cuvil: Command, dense: Path, tmp_path: Path
+) -> None:
+    cuvil("compile", dense, "-o", tmp_path / "libnet.so", "--bound", "N=1:50")
+    library = tmp_path / "libnet.so"
+    for _ in range(2):  # with its manifest, and without
+        data = cuvil("inspect", library, "--dim", "N=4", "--json").json
+        assert data["inputs"][0]["dims"] == [4, 8] and data["outputs"][0]["dims"] == [4, 5]
+        assert data["symbols"] == []
+        (tmp_path / "manifest.json").unlink(missing_ok=True)
+    assert "has no such symbol; it has N" in cuvil.fails("inspect", library, "--dim", "M=4")
+    assert "it has to be 1 to 50" in cuvil.fails("inspect", library, "--dim", "N=51")
+    said = cuvil.fails("inspect", library, "--cpu", "x86-64", "-O", "1")
+    assert "--cpu, --opt-level cannot change it" in said
+
+
+def test_compile_is_told_what_a_sequence_holds(cuvil: Command, tmp_path: Path) -> None:
+    made = small_models.model(
+        "m (seq(float[?]) s, optional(float[2]) o) => (float[?] y, bool there) "
+        "<int64 zero = {0}> { y = SequenceAt(s, zero)  there = OptionalHasElement(o) }"
+    )
+    path, out = small_models.saved(made, tmp_path / "m.onnx"), tmp_path / "out"
+    assert "--elements s=3" in cuvil.fails("compile", path, "-o", out)
+    assert "--elements o=1" in cuvil.fails("compile", path, "-o", out, "--elements", "s=2")
+    words = ("--elements", "s=2", "--elements", "o=0")
+    assert cuvil("compile", path, "-o", out, *words).status == 0
+    text = (out / "m.h").read_text()
+    assert "input s: a sequence of 2: float [s_0_0], float [s_1_0]" in text
+    assert "input o: an optional, compiled as not there" in text
+
+
 def test_compile_emits_what_is_asked_for(cuvil: Command, dense: Path, tmp_path: Path) -> None:
     words = ("--emit", "o,mlir", "--emit", "llvm", "--weights", "external", "--threads", 1)
     result = cuvil("compile", dense, "-o", tmp_path / "out", *words, "--json")

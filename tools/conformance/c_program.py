@@ -60,6 +60,12 @@ class Caller:
             )
         return self._process
 
+    def kill(self) -> None:
+        """Ends the program as a model that crashes would."""
+        process = self._running()
+        process.kill()
+        process.wait()
+
     def close(self) -> None:
         """Ends the program and removes its files."""
         if self._process is not None and self._process.stdin is not None:

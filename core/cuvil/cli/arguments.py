@@ -37,6 +37,14 @@ Dim = Annotated[Words, typer.Option("--dim", metavar="B=1", help="fix a symbolic
 Bound = Annotated[
     Words, typer.Option("--bound", metavar="N=1:100", help="least and greatest of a symbolic dim")
 ]
+Elements = Annotated[
+    Words,
+    typer.Option(
+        "--elements",
+        metavar="X=3",
+        help="tensors that a sequence holds; 1 or 0 where an optional is there or not",
+    ),
+]
 Passes = Annotated[
     Words, typer.Option("--pass", metavar="NAME", help="run these rule groups or rules only")
 ]
@@ -92,6 +100,7 @@ def options_of(
     precision: str = "fp32",
     dim: Sequence[str] | None = None,
     bound: Sequence[str] | None = None,
+    elements: Sequence[str] | None = None,
     passes: Sequence[str] | None = None,
     disable: Sequence[str] | None = None,
     enable: Sequence[str] | None = None,
@@ -107,6 +116,7 @@ def options_of(
     return Options(
         target=target, cpu=cpu, features=features, opt_level=opt_level, precision=precision,  # type: ignore[arg-type]
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
+        elements=parse_sizes("--elements", elements),
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
         disable_kernels=(*(disable_kernel or ()), *(("winograd",) if no_winograd else ())),

@@ -31,6 +31,7 @@ def compile_model(
     threads: Annotated[int | None, typer.Option(min=1, help="cpus that compile")] = None,
     dim: arg.Dim = None,
     bound: arg.Bound = None,
+    elements: arg.Elements = None,
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
     disable_kernel: arg.DisableKernel = None,
@@ -50,6 +51,7 @@ def compile_model(
     folder, stem, kinds = split_output(output)
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
+        elements=elements,
         precision=precision,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
         weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,

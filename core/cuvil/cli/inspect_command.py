@@ -13,7 +13,7 @@ GREATEST = (1 << 63) - 1  # what the runtime says of a symbol without a bound
 LONGEST = 60  # characters of an expression that people may want to read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def inspect(
@@ -32,7 +32,10 @@ def inspect(
 
     with progress() as stages:
         if is_artefact(model):
-            data = artefact_data(model)
+            given = {"--target": target != "cpu", "--cpu": cpu, "--features": features,
+                     "--opt-level": opt_level != "2"}  # fmt: skip
+            refuse_compiling(model, [name for name, said in given.items() if said])
+            data = at_extents(artefact_data(model), arg.parse_sizes("--dim", dim))
         else:
             options = arg.options_of(
                 target=target, cpu=cpu, features=features, dim=dim, opt_level=opt_level
@@ -42,6 +45,46 @@ def inspect(
         print_json(data)
     else:
         tell(data)
+
+
+def refuse_compiling(path: str, names: Sequence[str]) -> None:
+    """OptionError where options of a compile are given and there is nothing to compile."""
+    from cuvil.errors import OptionError
+
+    if names:
+        raise OptionError(f"{path} is compiled already: {', '.join(names)} cannot change it")
+
+
+def at_extents(data: dict[str, Any], dims: Mapping[str, int]) -> dict[str, Any]:
+    """The same with extents in place of symbols, in shapes and in what depends on them.
+
+    Raises OptionError for a symbol that there is none of, or an extent out of its bounds.
+    """
+    from cuvil.errors import OptionError
+    from cuvil.ir.dims import parse_dim, substitute
+
+    bounds = {s["name"]: (s["min"], s["max"]) for s in data["symbols"]}
+    for name, extent in dims.items():
+        if name not in bounds:
+            there = ", ".join(bounds) or "none"
+            raise OptionError(f"--dim {name}: {data['name']} has no such symbol; it has {there}")
+        least, most = bounds[name]
+        if extent < least or (most is not None and extent > most):
+            raise OptionError(f"--dim {name}={extent}: it has to be {_range(least, most)}")
+
+    def fixed(dim: int | str | None) -> int | str | None:
+        found = substitute(parse_dim(dim), dims) if dims and isinstance(dim, str) else dim
+        return found if found is None or isinstance(found, int) else str(found)
+
+    def port(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {**row, "dims": [fixed(d) for d in row["dims"]]}
+
+    return data | {
+        "inputs": [port(p) for p in data["inputs"]],
+        "outputs": [port(p) for p in data["outputs"]],
+        "symbols": [s for s in data["symbols"] if s["name"] not in dims],
+        "arena_bytes": fixed(data["arena_bytes"]),
+    }
 
 
 def model_data(path: str, options: Any, progress: Any) -> dict[str, Any]:

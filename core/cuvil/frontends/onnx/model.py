@@ -18,8 +18,10 @@ from cuvil.frontends.onnx.opener import OpenedModel, Source, open_model
 from cuvil.frontends.onnx.shapes import MAX_PORT_RANK, input_types
 from cuvil.frontends.onnx.structures import (
     Structure,
+    counted,
     flattened,
     grouped,
+    in_order,
     input_group,
     output_group,
     structured,
@@ -41,6 +43,7 @@ def import_model(
     dims: Mapping[str, int] | None = None,
     values: Mapping[str, np.ndarray] | None = None,
     structures: Mapping[str, Structure] | None = None,
+    elements: Mapping[str, int] | None = None,
     name: str | None = None,
 ) -> Graph:
     """Imports a `.onnx` file, the bytes of one, or a ModelProto.
@@ -49,14 +52,17 @@ def import_model(
     symbolic dimensions of the inputs, which become static. values: inputs that become constants
     (a shape or axes that the model takes as an input: see DataDependentError). structures: what
     inputs that are sequences or optionals will be; their tensors are inputs `x[0]`, `x[1]`, ...,
-    and those of sequences that the model gives are outputs with such names. name: of the graph,
+    and those of sequences that the model gives are outputs with such names. elements: the same by
+    their number, with the types of the file (`options.Options`). name: of the graph,
     by default the file's stem or the graph's own name. Weights stay in the mapped file.
 
     ModelError for a damaged or inconsistent model, UnsupportedError for what is not implemented;
     `check_model` lists all of that at once.
     """
     opened = open_model(source, folder=folder)
-    return import_opened(opened, dims=dims, values=values, structures=structures, name=name)
+    return import_opened(
+        opened, dims=dims, values=values, structures=structures, elements=elements, name=name
+    )
 
 
 def import_opened(
@@ -65,16 +71,18 @@ def import_opened(
     dims: Mapping[str, int] | None = None,
     values: Mapping[str, np.ndarray] | None = None,
     structures: Mapping[str, Structure] | None = None,
+    elements: Mapping[str, int] | None = None,
     name: str | None = None,
     on_unsupported: OnUnsupported | None = None,
 ) -> Graph:
     """As `import_model`, for a model that is open; on_unsupported: see `Importer`."""
     model = read_graph(opened)
     _check_opsets(opened, model)
+    known = counted(model.graph.inputs, elements or {}, opened.name) | dict(structures or {})
     equal: dict[str, Dim] = {}
     while True:
         graph, more = _import_once(
-            opened, model, dims or {}, equal, values or {}, structures or {}, name, on_unsupported
+            opened, model, dims or {}, equal, values or {}, known, name, on_unsupported
         )
         if not more:
             return graph
@@ -94,10 +102,10 @@ def _import_once(
     """The graph, and what is to be put in place of symbols of its inputs before trying again."""
     free = [v for v in model.graph.inputs if v.const_value is None and v.name not in values]
     inputs, parts = structured(free, structures)
-    types, symbols = input_types(inputs, dims, opened.name)
-    types |= parts
+    types, symbols = input_types(inputs, dims, opened.name, parts)
     if len(types) != len(inputs) + len(parts):
         raise ModelError(f"{opened.name}: two inputs have one name")
+    types = in_order(free, structures, types)
     types = {k: t.with_dims(substitute(d, equal) for d in t.dims) for k, t in types.items()}
     graph = new_graph(name or _name(opened, model), types, Pool())
     importer = Importer(opened, model, graph, symbols, on_unsupported)

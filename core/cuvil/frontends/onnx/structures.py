@@ -8,18 +8,20 @@ from typing import Any
 import onnx_ir as ir
 
 from cuvil.errors import ModelError
+from cuvil.frontends.onnx.shapes import element_types
 from cuvil.ir.groups import NONE, SEQUENCE, Group
 from cuvil.ir.names import Value
 from cuvil.ir.types import TensorType
 from cuvil.ops.onnx.sequence import Absent
 
 __all__ = [
-    "Structure", "flattened", "grouped", "input_group", "named", "output_group", "regrouped",
-    "structured",
+    "Structure", "counted", "flattened", "grouped", "in_order", "input_group", "named",
+    "output_group", "regrouped", "structured",
 ]  # fmt: skip
 
 # What an input is when a model runs: a tensor, a sequence of tensors, or an absent optional.
 Structure = TensorType | Sequence[TensorType] | None
+_SEVERAL = (ir.SequenceType, ir.OptionalType)
 _A_TENSOR = TensorType.of((), "f32")  # any: of what no structure says otherwise
 
 
@@ -28,6 +30,36 @@ def named(name: str, structure: Structure) -> dict[str, TensorType]:
     if isinstance(structure, TensorType):
         return {name: structure}
     return {f"{name}[{k}]": kind for k, kind in enumerate(structure or ())}
+
+
+def counted(
+    inputs: Sequence[ir.Value], counts: Mapping[str, int], file: str
+) -> dict[str, Structure]:
+    """What sequences and optionals are that have so many tensors.
+
+    ModelError for names of none, UnsupportedError for elements of unknown rank.
+    """
+    found: dict[str, Structure] = {}
+    several = {str(v.name): v for v in inputs if isinstance(v.type, _SEVERAL)}
+    for name, count in counts.items():
+        if name not in several:
+            there = ", ".join(several) or "none"
+            raise ModelError(
+                f"{file}: no input called '{name}' is a sequence or an optional; there are: {there}"
+            )
+        found[name] = _counted(several[name], count, inputs, file)
+    return found
+
+
+def _counted(value: ir.Value, count: int, inputs: Sequence[ir.Value], file: str) -> Structure:
+    optional = isinstance(value.type, ir.OptionalType)
+    one = optional and isinstance(value.type.elem_type, ir.TensorType)
+    if one and count > 1:
+        raise ModelError(f"{file}: input {value.name!r} is one tensor or none, not {count}")
+    types = element_types(value, count, inputs, file)
+    if optional and not types:
+        return None
+    return types[0] if one else types
 
 
 def structured(
@@ -40,6 +72,18 @@ def structured(
         if value.name in structures:
             found |= named(str(value.name), structures[str(value.name)])
     return plain, found
+
+
+def in_order(
+    inputs: Sequence[ir.Value], structures: Mapping[str, Structure], types: Mapping[str, TensorType]
+) -> dict[str, TensorType]:
+    """The types of all tensors by name, as the inputs follow one another."""
+    found: dict[str, TensorType] = {}
+    for value in inputs:
+        name = str(value.name)
+        names = named(name, structures[name]) if name in structures else [name]
+        found |= {n: types[n] for n in names}
+    return found
 
 
 def grouped(
