@@ -252,3 +252,14 @@ add("NhwcMaxPool", u8(1, 6, 6, 3), kernel_shape=[3, 3], strides=[2, 2], pads=[1]
 CONV = (s(0.1), z(120), i8(4, 3, 3, 3), s(0.02), z(0, np.int8), s(0.5), z(128))
 add("QLinearConv", u8(1, 3, 6, 6), *CONV, const=(3,), slack=1)
 add("QLinearConv", u8(1, 6, 6, 3), *CONV, const=(3,), channels_last=1, slack=1)
+
+# An LSTM of 8-bit weights; of one sequence, since ONNX Runtime may quantise a batch in parts.
+SEQUENCE, GATES = f(4, 1, 5), 4 * 3
+add("DynamicQuantizeLSTM", SEQUENCE, i8(1, 5, GATES), i8(1, 3, GATES), f(1, 2 * GATES), None, None,
+    None, None, np.array([0.01], np.float32), np.zeros(1, np.int8), np.array([0.02], np.float32),
+    np.zeros(1, np.int8), const=(1, 2, 8, 9, 10, 11), hidden_size=3, out=(True,) * 3)  # fmt: skip
+add("DynamicQuantizeLSTM", SEQUENCE, u8(2, 5, GATES), u8(2, 3, GATES), None, None, f(2, 1, 3),
+    f(2, 1, 3), f(2, 9), np.array([0.01, 0.02], np.float32), np.array([120, 128], np.uint8),
+    np.array([0.02, 0.01], np.float32), np.array([128, 130], np.uint8),
+    const=(1, 2, 8, 9, 10, 11), hidden_size=3, direction="bidirectional",
+    out=(True,) * 3)  # fmt: skip

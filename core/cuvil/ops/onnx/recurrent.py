@@ -80,7 +80,9 @@ class _Gru(_Cell):
 
 
 @dataclass(frozen=True)
-class _Lstm(_Cell):
+class Lstm(_Cell):
+    """A direction of an LSTM."""
+
     input_forget: int
     peepholes: Value
 
@@ -193,6 +195,6 @@ def lstm(
 
     def make(d: int, r: Value, bias: Value) -> Step:
         own = None if peepholes is None else step_of(cx, peepholes, 0, d)
-        return _Lstm(cx, r, bias, functions[d], clip, input_forget, own).step
+        return Lstm(cx, r, bias, functions[d], clip, input_forget, own).step
 
     return run_layer(cx, layer, make)

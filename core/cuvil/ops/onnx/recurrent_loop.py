@@ -25,6 +25,7 @@ class Layer:
     """Operands of a recurrent operator as ONNX gives them; layout=1 has the batch axis first.
 
     x [S, B, I], w [D, G*H, I], r [D, G*H, H], bias [D, 2*G*H], lengths [B], initial [D, B, H].
+    project(x, w, direction) gives the product [S, B, G*H] of all steps, where it is no plain one.
     """
 
     x: Value
@@ -35,6 +36,7 @@ class Layer:
     initial: Sequence[Value]
     layout: int
     reverse: Sequence[bool]
+    project: Callable[[Value, Value, int], Value] | None = None
 
 
 def directions(cx: Cx, direction: str) -> list[bool]:
@@ -90,7 +92,10 @@ def _run_direction(
     """(outputs [S, B, H], final state) of one direction."""
     w, r = step_of(cx, layer.w, 0, d), step_of(cx, layer.r, 0, d)
     (width, hidden), (steps, batch, _) = cx.dims(r), cx.dims(x)
-    projected = cx.b.contract(x, w, spec="sbi,gi->sbg")
+    if layer.project is None:
+        projected = cx.b.contract(x, w, spec="sbi,gi->sbg")
+    else:
+        projected = layer.project(x, w, d)
     recurrent = None
     if layer.bias is not None:
         bias = step_of(cx, layer.bias, 0, d)
