@@ -96,3 +96,9 @@ def test_a_run_finds_where_an_axis_of_any_length_splits():
     assert [v.tolist() for v in fixed[:3]] == [[0, 1, 2, 3], [], [4, 5]]
     with pytest.raises(InputError):
         run(model(text), x, i64([1, 1, 1]))
+
+
+def test_a_sequence_of_two_tensors_is_no_operator_on_a_sequence():
+    text = """m (float[2] x, float[2] z) => (y) {
+      s = SequenceConstruct(x, z)  y = ConcatFromSequence<axis = 0>(s) }"""
+    assert run(model(text), f32([1, 2]), f32([3, 4]))[0].tolist() == [1, 2, 3, 4]

@@ -76,7 +76,7 @@ def check_sequences(record: OnnxOp, inputs: Sequence[Any], where: str) -> None:
 @cache
 def _lists(compose: Callable[..., Any]) -> frozenset[int]:
     """The places of the inputs that are lists of values."""
-    hints = list(_hints(compose).values())[1:]
+    hints = [hint for name, hint in _hints(compose).items() if name != "return"][1:]
     return frozenset(k for k, hint in enumerate(hints) if get_origin(hint) is list)
 
 
