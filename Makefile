@@ -68,9 +68,8 @@ numerics: setup  ## the largest error of every scalar function over all float32,
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)
 
-fuzz: setup  ## damaged models and random programs: an error or a right answer, never a crash
-	$(PYTHON_ENV) -m tests.fuzz.mutate
-	$(PYTHON_ENV) -m tests.fuzz.differential
+fuzz: setup  ## damaged models, random ONNX models, 20,000 random graphs: hours
+	$(PYTHON_ENV) -m tools.fuzz
 
 clean:  ## remove what was built, keep .venv
 	-tools/bazelw clean

@@ -183,6 +183,8 @@ def pool(m: Model) -> str:
     x = m.floats(3, 4)
     n = m.values[x].ndim - 2
     kernel = [m.number_in(1, 3) for _ in range(n)]
+    if any(k > d for k, d in zip(kernel, m.values[x].shape[2:], strict=True)):
+        raise Misfit  # ONNX Runtime rounds towards zero there, ONNX down
     how = {"kernel_shape": kernel, "strides": [m.number_in(1, 2)] * n,
            "pads": [k // 2 for k in kernel * 2] if m.chance(0.4) else [0] * 2 * n,
            "ceil_mode": m.number_in(0, 1)}  # fmt: skip
