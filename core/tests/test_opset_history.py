@@ -24,6 +24,7 @@ def deprecated(made: onnx.ModelProto) -> bool:
     )
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("example", ALL, ids=lambda e: e.name)
 def test_every_version_keeps_its_meaning(example: Example):
     if not deprecated(example.model):

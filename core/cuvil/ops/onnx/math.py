@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+import ml_dtypes
+
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import fitted, narrow, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op, onnx_rows
@@ -177,8 +179,10 @@ def clip_attributes(
     max: float | None = None,
     consumed_inputs: tuple[int, ...] = (),
 ) -> Value:
-    """Bounds as attributes, which may be absent."""
-    low, high = (None if v is None else cx.b.scalar(v, x) for v in (min, max))
+    """Bounds as attributes, which may be absent, or beyond what the element type can hold."""
+    most = float(ml_dtypes.finfo(cx.type(x).dtype.numpy).max)
+    low = None if min is None or min < -most else cx.b.scalar(min, x)
+    high = None if max is None or max > most else cx.b.scalar(max, x)
     return clip(cx, x, low, high)
 
 
