@@ -108,3 +108,12 @@ def test_a_transform_cut_to_a_length():
         (y,) = run(model(text, 20), x.reshape(1, size, 1))
         expected = np.fft.fft(x, 4)
         np.testing.assert_allclose(y[0, :, 0] + 1j * y[0, :, 1], expected, atol=1e-5)
+
+
+def test_an_extent_that_pads_of_a_run_decide_is_one_symbol():
+    """As sums of pads, extents made products of hundreds of terms in every kernel."""
+    text = "m (float[A, B] x, int64[4] pads) => (y) { y = Pad(x, pads) }"
+    graph = import_model(model(text))
+    assert all("+" not in str(d) for d in tensor_type(graph.outputs[0]).dims)
+    (y,) = run(model(text), f32([[1, 2], [3, 4]]), i64([1, 0, 0, -1]))
+    assert y.tolist() == [[0], [1], [3]]

@@ -12,7 +12,7 @@ from cuvil.ops.onnx.helpers import fitted
 
 __all__ = [
     "as_i64", "as_value", "capped_step", "count_of", "elements", "extents", "shape_with_rest",
-    "signed_extents", "slice_bounds", "where_true",
+    "slice_bounds", "where_true",
 ]  # fmt: skip
 
 
@@ -60,18 +60,6 @@ def extents(
     limits = [*most, *[None] * (len(found) - len(most))]
     name = _symbol_name(what)
     return [cx.bind(v, name, most=limit) for v, limit in zip(found, limits, strict=True)]
-
-
-def signed_extents(cx: Cx, value: Value, what: str, count: int | None = None) -> list[Dim]:
-    """As `extents`, for numbers that may be negative: the difference of two symbols."""
-    if cx.known(value) is not None:
-        return cx.known_ints(value, what)
-    zero = cx.b.scalar(0, "i64")
-    result: list[Dim] = []
-    for v in elements(cx, value, what, count):
-        above = cx.bind(cx.b.max(v, zero), what)
-        result.append(above - cx.bind(cx.b.max(cx.b.neg(v), zero), f"{what}_below"))
-    return result
 
 
 def _symbol_name(what: str) -> str:

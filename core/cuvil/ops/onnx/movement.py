@@ -15,7 +15,6 @@ from cuvil.ops.onnx.dynamic import (
     capped_step,
     elements,
     extents,
-    signed_extents,
     slice_bounds,
 )
 from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, static
@@ -293,16 +292,33 @@ def pad(
     """Pads below and above the axes; negative ones crop."""
     rank = cx.type(x).rank
     fill = cx.b.scalar(0, x) if value is None else cx.b.reshape(value, dims=())
-    if axes is None:
-        return padded(cx, x, signed_extents(cx, pads, "pads", 2 * rank), fill, mode)
-    at = axes_in(cx, index_list(cx, axes, "axes"), rank)
-    given = signed_extents(cx, pads, "pads", 2 * len(at))
+    at = tuple(range(rank))
+    if axes is not None:
+        at = axes_in(cx, index_list(cx, axes, "axes"), rank)
+    if cx.known(pads) is None:
+        numbers = elements(cx, pads, "pads", 2 * len(at))
+        return padded(cx, x, _pads_by_data(cx, cx.dims(x), at, numbers), fill, mode)
+    given = cx.known_ints(pads, "pads")
     if len(given) != 2 * len(at):
         cx.bad(f"{len(given)} pads for {len(at)} axes")
     full: list[Dim] = [0] * (2 * rank)
     for k, axis in enumerate(at):
         full[axis], full[rank + axis] = given[k], given[len(at) + k]
     return padded(cx, x, full, fill, mode)
+
+
+def _pads_by_data(
+    cx: Cx, dims: Sequence[Dim], axes: Sequence[int], numbers: Sequence[Value]
+) -> list[Dim]:
+    """Pads that the run finds. The padded extent is a symbol of its own, not a sum of five."""
+    b, zero = cx.b, cx.b.scalar(0, "i64")
+    full: list[Dim] = [0] * (2 * len(dims))
+    for k, axis in enumerate(axes):
+        below, above = numbers[k], numbers[len(axes) + k]
+        low = cx.bind(b.max(below, zero), "pad") - cx.bind(b.max(b.neg(below), zero), "crop")
+        size = cx.bind(b.add(b.add(as_value(cx, dims[axis]), below), above), "padded")
+        full[axis], full[len(dims) + axis] = low, size - dims[axis] - low
+    return full
 
 
 def padded(cx: Cx, x: Value, pads: list[Dim], fill: Value, mode: str) -> Value:
