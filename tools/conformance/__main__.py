@@ -48,6 +48,8 @@ def main(argv: list[str] | None = None) -> int:
         plain = {name: [asdict(o) for o in outcomes] for name, outcomes in scores.items()}
         options.json.write_text(json.dumps(plain, indent=1))
     text = table({found[name].title: outcomes for name, outcomes in scores.items()})
+    told = [found[name].tell(outcomes) for name, outcomes in scores.items()]
+    text = "\n\n".join([text, *filter(None, told)])
     print(text)
     if options.write:
         write(text)

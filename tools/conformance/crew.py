@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Timer
 
 from tools.conformance.suite import Outcome, Progress
 
+ROOT = Path(__file__).parents[2]
 LIMIT = 900.0  # seconds for one case
 
 
@@ -44,6 +47,12 @@ def run_cases(
     return [found[name] for name in names]
 
 
+def surroundings() -> dict[str, str]:
+    """The environment of a child process that finds what this one imports."""
+    paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return {**os.environ, "PYTHONPATH": paths}
+
+
 def _next(waiting: SimpleQueue[str]) -> str | None:
     try:
         return waiting.get_nowait()
@@ -56,7 +65,7 @@ class _Worker:
         command = [sys.executable, "-m", "tools.conformance.worker", form]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True,
+            text=True, env=surroundings(),
         )  # fmt: skip
 
     def run(self, name: str) -> Outcome | None:

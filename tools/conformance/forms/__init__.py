@@ -9,11 +9,13 @@ that the form changes, such as dims that could be free in a model without inputs
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
 from onnx.backend.base import Backend
+
+from tools.conformance.suite import Outcome
 
 __all__ = ["Form", "forms"]
 
@@ -24,7 +26,8 @@ class Form:
 
     name: the word on the command line; tests/conformance/<name>.txt lists the cases that do not
     pass in this form, though they do as the suite has them. title: the column in tables. rank:
-    where that column stands. native: whether only compiled code may compute (`guard`).
+    where that column stands. native: whether only compiled code may compute (`guard`). tell:
+    what else is to be said of the outcomes, in Markdown.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Form:
     backend: Callable[[], type[Backend]]
     rank: int = 0
     native: bool = True
+    tell: Callable[[Sequence[Outcome]], str] = lambda outcomes: ""
 
 
 def forms() -> dict[str, Form]:

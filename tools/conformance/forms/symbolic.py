@@ -11,7 +11,8 @@ case counts when at least one dim is free.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,14 @@ from cuvil.onnx_backend import (
     structure_of,
 )
 from tools.conformance.forms import Form
-from tools.conformance.suite import ApartError
+from tools.conformance.suite import ApartError, Outcome
 
 Place = tuple[str, int]  # a tensor of the inputs, an axis
+TOLD = 5  # kinds of fixed dims that are rarer are summed up
 _NAME = re.compile(r"\bD(\d+)\b")
+_NODE = re.compile(r"node '[^']*' \((\S+?)\)[^:]*: (.*)")
+_PART = re.compile(r"; \S+\[\d+\]: ")
+_OF = re.compile(r"\S+\[\d+\]|\bD\d+\b")
 
 
 class SymbolicRep(CuvilRep):
@@ -229,4 +234,24 @@ class SymbolicBackend(CuvilBackend):
         return SymbolicRep(model, cls.compile_graph)
 
 
-FORM = Form("symbolic", "dims free", lambda: SymbolicBackend, rank=1)
+def tell(outcomes: Sequence[Outcome]) -> str:
+    """In how many cases all dims are free, and what fixed the others."""
+    notes = [o.note for o in outcomes if o.passed and not o.apart]
+    whole = sum(";" not in note for note in notes)
+    kinds = Counter(_kind(part) for note in notes for part in _PART.split(note)[1:])
+    lines = [f"- {count}: {kind}" for kind, count in kinds.most_common() if count >= TOLD]
+    rest = sum(count for count in kinds.values() if count < TOLD)
+    lines += [f"- {rest}: others"] if rest else []
+    head = f"Free dims: all of them in {whole} cases, some in {len(notes) - whole}. Fixed were:"
+    return "\n".join([head, "", *lines])
+
+
+def _kind(why: str) -> str:
+    """Why a dim is fixed, without the names of one case."""
+    found = _NODE.search(why)
+    operator, text = found.groups() if found else ("", why)
+    kind = _OF.sub("a dim", text.split(";")[0])
+    return f"{operator}: {kind}" if operator else kind.split(":")[0]
+
+
+FORM = Form("symbolic", "dims free", lambda: SymbolicBackend, rank=1, tell=tell)
