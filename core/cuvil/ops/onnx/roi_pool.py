@@ -18,8 +18,9 @@ def max_roi_pool(
     Corners are rounded to pixels and bins outwards, so bins may share pixels; one that lies
     outside of the image is 0.
     """
-    if len(pooled_shape) != 2 or cx.type(x).rank != 4 or cx.dims(regions)[1] != 5:
+    if len(pooled_shape) != 2 or cx.type(x).rank != 4 or cx.type(regions).rank != 2:
         cx.bad("takes images [N, C, H, W], regions [R, 5] and two sizes")
+    cx.equal(cx.dims(regions)[1], 5)
     b, (_, channels, height, width) = cx.b, cx.dims(x)
     count, (rows, columns) = cx.dims(regions)[0], pooled_shape
     images = b.gather(x, b.cast(_column(cx, regions, 0), to="i64"), axis=0)
