@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -71,8 +71,9 @@ class Extra:
 def linkers() -> list[Linker]:
     """The linkers of this machine, the one that serves most targets first."""
     found = []
-    if find_spec("ziglang"):
-        found.append(Linker("ziglang", (sys.executable, "-P", "-m", "ziglang", "ld.lld")))
+    package = find_spec("ziglang")
+    if package and package.origin:
+        found.append(Linker("ziglang", (str(Path(package.origin).with_name("zig")), "ld.lld")))
     for name in ("ld.lld", "ld"):
         path = shutil.which(name)
         if path:
@@ -138,10 +139,9 @@ def _link(
     with tempfile.TemporaryDirectory(prefix="cuvil-link-") as scratch:
         stand_ins = []
         for i, soname in enumerate(() if extra.objects else libraries):
-            item = Path(scratch, f"{i}.o")
-            write_stand_in(item, machine, imported if i == 0 else ())
-            stand_ins.append(str(item.with_suffix(".so")))
-            _call(linker, emulation, soname, stand_ins[-1], [str(item)], [])
+            names = tuple(imported) if i == 0 else ()
+            stand_ins.append(str(Path(scratch, f"{i}.so")))
+            Path(stand_ins[-1]).write_bytes(_stand_in(linker, machine, emulation, soname, names))
         # Threads of the runtime may outlive a dlclose, so their code must too.
         keywords = [
             "now",
@@ -182,6 +182,18 @@ def _call(
     common = [["-m", emulation]] if emulation else []
     common += [["--hash-style=gnu"], ["--build-id=none"], [f"--soname={soname}"]]
     linker.call([*common, *options], ["-o", output, *files], hosted)
+
+
+@lru_cache(maxsize=16)
+def _stand_in(
+    linker: Linker, machine: Machine, emulation: str, soname: str, names: tuple[str, ...]
+) -> bytes:
+    """A library `soname` with these functions."""
+    with tempfile.TemporaryDirectory(prefix="cuvil-link-") as scratch:
+        source, library = Path(scratch, "source.o"), Path(scratch, "library.so")
+        write_stand_in(source, machine, names)
+        _call(linker, emulation, soname, str(library), [str(source)], [])
+        return library.read_bytes()
 
 
 def write_stand_in(path: Path, machine: Machine, names: Sequence[str]) -> None:
