@@ -66,7 +66,9 @@ def div(a: Array, b: Array) -> Array:
 
 def power(a: Array, b: Array) -> Array:
     """IEEE pow; integers wrap, and a negative exponent truncates 1 / a**n toward zero."""
-    return _integer_power(a, b) if _is_integer(a) else np.power(a, b)
+    if _is_integer(a):
+        return _integer_power(a, b)
+    return np.asarray(np.float_power(a, b)).astype(a.dtype)  # np.power(-inf, 0.5) is NaN
 
 
 def _integer_power(a: Array, b: Array) -> Array:
