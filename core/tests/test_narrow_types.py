@@ -13,7 +13,7 @@ from cuvil.ops.scalars import evaluate
 
 LANES = 8
 NARROW = [row.name for row in DTYPES if row.is_narrow]
-WIDE = [row.name for row in DTYPES if not row.is_narrow]
+WIDE = [row.name for row in DTYPES if not row.is_narrow and not row.is_string]
 FLOATS = [name for name in NARROW if dtype(name).is_float]
 FLOAT8 = ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"]
 MODES = ("up", "down", "nearest")

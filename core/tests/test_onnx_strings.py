@@ -160,6 +160,54 @@ def test_strings_move_like_anything_else():
     assert both(source, x, np.array(False))[1] == ["--", "éé"]
 
 
+@pytest.mark.parametrize(
+    "op, inputs, expected, attrs",
+    [
+        ("Squeeze", [[["a"]]], "a", {}),
+        ("Tile", [["a", "b"], i64([2])], ["a", "b", "a", "b"], {}),
+        ("Expand", [[["a"]], i64([2, 2])], [["a", "a"], ["a", "a"]], {}),
+        ("Pad", [["a"], i64([1, 1]), texts("-")], ["-", "a", "-"], {}),
+        ("Pad", [["a"], i64([0, 1])], ["a", ""], {}),
+        ("GatherElements", [["a", "b"], i64([1, 1, 0])], ["b", "b", "a"], {}),
+        ("ScatterElements", [["a", "b"], i64([1]), ["c"]], ["a", "c"], {}),
+        ("ScatterND", [["a", "b"], i64([[0]]), ["c"]], ["c", "b"], {}),
+        ("OneHot", [i64([1]), i64([2]), ["off", "on"]], [["off", "on"]], {}),
+        ("ReverseSequence", [[["a"], ["b"]], i64([2])], [["b"], ["a"]], {}),
+        ("Compress", [["a", "b"], np.array([False, True])], ["b"], {}),
+        ("NonZero", [["", "a"]], [[1]], {}),
+    ],
+)
+def test_each_operator_that_moves_elements(op, inputs, expected, attrs):
+    assert node(op, *inputs, **attrs) == expected
+
+
+def test_distinct_strings_are_sorted_by_code_points():
+    y, first, inverse, counts = node("Unique", ["é", "a", "é", "", "z"], outputs=4)
+    assert y == ["", "a", "z", "é"] and counts == [1, 1, 1, 2]
+    assert first == [3, 1, 4, 0] and inverse == [3, 1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "op, inputs, error, reason",
+    [
+        ("Add", [["a"], ["b"]], ModelError, "add does not take"),
+        ("ReduceMax", [["a"]], ModelError, "reduce does not compute with strings"),
+        ("MatMul", [[["a"]], [["a"]]], ModelError, "does not compute with strings"),
+        ("StringConcat", [["a"], i64([1])], ModelError, "takes strings, not i64"),
+    ],
+)
+def test_nothing_is_calculated_with_strings(op, inputs, error, reason):
+    with pytest.raises(error, match=reason):
+        node(op, *inputs)
+
+
+def test_numbers_are_not_cast_to_strings():
+    with pytest.raises(UnsupportedError, match="a cast from int64 to string is not supported"):
+        node("Cast", i64([1]), to=onnx.TensorProto.STRING)
+    with pytest.raises(UnsupportedError, match="a cast from string to float32 is not supported"):
+        node("Cast", ["1"], to=onnx.TensorProto.FLOAT)
+
+
 def test_a_loop_carries_strings():
     source = model(
         """m (int64 n, string s) => (string y, string[k] all) {

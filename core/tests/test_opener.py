@@ -189,9 +189,24 @@ def test_unsound_tensors_are_refused_by_name(proto, reason):
 
 
 def test_element_types_without_a_record_are_unsupported():
-    proto = bad_tensor(data_type=TensorProto.STRING, string_data=[b"a", b"b"])
-    with pytest.raises(UnsupportedError, match="STRING"):
+    proto = bad_tensor(data_type=TensorProto.COMPLEX64, float_data=[1, 2, 3, 4])
+    with pytest.raises(UnsupportedError, match="COMPLEX64"):
         only_tensor(model(proto))
+
+
+def test_tensors_of_strings():
+    def texts(**fields):
+        proto = bad_tensor(data_type=TensorProto.STRING, **fields)
+        return open_model(model(proto)).texts(proto).tolist()
+
+    assert texts(string_data=[b"a", "é".encode()]) == ["a", "é"]
+    for fields, reason in (
+        ({"string_data": [b"a"]}, "1 strings for shape"),
+        ({"string_data": [b"a", b"\xff"]}, "not UTF-8"),
+        ({"raw_data": b"ab"}, "belong in string_data, not raw_data"),
+    ):
+        with pytest.raises(ModelError, match=reason):
+            texts(**fields)
 
 
 def test_zero_sized_and_scalar_tensors():

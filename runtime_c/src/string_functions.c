@@ -24,9 +24,9 @@ CUVIL_STRING_FUNCTION(at) {
   return CUVIL_OK;
 }
 
-CUVIL_STRING_FUNCTION(equal) {
+CUVIL_STRING_FUNCTION(order) {
   (void)run, (void)numbers, (void)table;
-  *(int64_t *)result = texts[0].size == texts[1].size && !compare_strings(texts[0], texts[1]);
+  *(int64_t *)result = compare_strings(texts[0], texts[1]);
   return CUVIL_OK;
 }
 

@@ -15,7 +15,7 @@
                               const void *table, void *result)
 
 CUVIL_STRING_FUNCTION(at);     /* the string of a list at a position */
-CUVIL_STRING_FUNCTION(equal);  /* 1 or 0 */
+CUVIL_STRING_FUNCTION(order);  /* < 0, 0 or > 0, by bytes */
 CUVIL_STRING_FUNCTION(find);   /* the position in a sorted list, or its length */
 CUVIL_STRING_FUNCTION(match);  /* whether an automaton accepts all of it */
 CUVIL_STRING_FUNCTION(concat); /* two strings, one behind the other */

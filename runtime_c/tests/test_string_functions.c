@@ -42,12 +42,12 @@ static void test_lists(void) {
   CHECK(find("a") == 4 && find("cc") == 4 && find("d") == 4);
 }
 
-static void test_equal_and_concat(void) {
+static void test_order_and_concat(void) {
   cuvil_string pair[] = {text("ab"), text("abc")}, made;
-  int64_t same;
-  CHECK(!cuvil_string_equal(&run, pair, NULL, NULL, &same) && !same);
+  int64_t order;
+  CHECK(!cuvil_string_order(&run, pair, NULL, NULL, &order) && order < 0);
   pair[0] = (cuvil_string){NULL, 0}, pair[1] = text("");
-  CHECK(!cuvil_string_equal(&run, pair, NULL, NULL, &same) && same);
+  CHECK(!cuvil_string_order(&run, pair, NULL, NULL, &order) && !order);
   CHECK(!cuvil_string_concat(&run, pair, NULL, NULL, &made) && made.size == 0);
   pair[0] = text("a\xFF"), pair[1] = text("b");
   CHECK(!cuvil_string_concat(&run, pair, NULL, NULL, &made) && equals(made,
@@ -121,7 +121,7 @@ static void test_match(void) {
 
 int main(void) {
   test_lists();
-  test_equal_and_concat();
+  test_order_and_concat();
   test_case();
   test_pieces();
   test_match();

@@ -48,7 +48,8 @@ def run(
     results = engine.run(None, feed, time_limit=time_limit)
     named = dict(zip((o.name for o in engine.get_outputs()), results, strict=True))
     if output is not None:
-        np.savez(output, **{name: _savable(value) for name, value in named.items()})
+        arrays: dict[str, Any] = {name: _savable(value) for name, value in named.items()}
+        np.savez(output, **arrays)
     if as_json:
         print_json({name: _summary(value) for name, value in named.items()})
         return

@@ -24,7 +24,7 @@ from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.scalars import storage_type
 from cuvil.codegen.scalars import value_type as computed_type
 from cuvil.codegen.slots import SlotTable
-from cuvil.codegen.strings_llvm import emit_call, emit_comparison
+from cuvil.codegen.strings_llvm import COMPARISONS, emit_call, emit_comparison
 from cuvil.ir import nest
 from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ir.names import Block, Operation, Value
@@ -142,7 +142,7 @@ def _scalar(e: KernelEmitter, op: Operation) -> None:
 
 
 def _on_strings(b: ir.IRBuilder, fn: str, args: Sequence[ir.Value]) -> ir.Value:
-    if fn in ("eq", "ne"):
+    if fn in COMPARISONS:
         return emit_comparison(b, fn, *args)
     return b.select(*args) if fn == "select" else args[0]  # or identity
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from cuvil.codegen.llvm_util import I1, I32, I64, PTR, declare, i64, stack_array
+from cuvil.codegen.llvm_util import I32, I64, PTR, declare, i64, stack_array
 from cuvil.ir.dtypes import dtype as dtype_of
 from cuvil.ops.string_meaning import CALLS
 
-__all__ = ["PREFIX", "called", "emit_call", "emit_comparison"]
+__all__ = ["COMPARISONS", "PREFIX", "called", "emit_call", "emit_comparison"]
 
 PREFIX = "cuvil_string_"
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ALIGN = dtype_of("string").align
 
 
@@ -56,6 +57,6 @@ def _filled(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
 
 
 def emit_comparison(b: ir.IRBuilder, fn: str, left: ir.Value, right: ir.Value) -> ir.Value:
-    """`eq` or `ne` of two strings."""
-    equal, _ = emit_call(b, "equal", [left, right])
-    return equal if fn == "eq" else b.xor(equal, ir.Constant(I1, 1))
+    """Two strings compared by a row of the scalar table: eq, ne, lt, le, gt or ge."""
+    order, _ = emit_call(b, "order", [left, right])
+    return b.icmp_signed(COMPARISONS[fn], order, i64(0))

@@ -105,6 +105,8 @@ class Builder:
         array = np.asarray(value, object if isinstance(value, str) else None)
         if array.dtype.kind in "OUT":
             return self.strings(array.astype(object))
+        if dtype == "string":  # the zero of strings
+            return self.strings(np.full(array.shape, "", object))
         if dtype is not None:
             array = array.astype(TensorType.of((), dtype).dtype.numpy)
         if array.size <= INLINE_LIMIT:

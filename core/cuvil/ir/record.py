@@ -55,8 +55,8 @@ class Primitive:
         (a kernel of its own to which neighbours fuse), "control" (has regions), "opaque" (nothing
         fuses with it, its operands and results are dense buffers of their own), ...
     tolerance: relative error that compiled code may show against `evaluate` in f32; 0 is exact.
-    computes: it calculates with its operands, so that none may be of a narrow type: those are
-        moved and converted. `infer` then refuses them.
+    computes: it calculates with its operands, so that none may be of a narrow type or a string:
+        those are moved, narrow ones converted. `infer` then refuses them.
     """
 
     name: str
@@ -93,6 +93,8 @@ def _infer_wide(
     name: str, infer: Infer, t: Sequence[TensorType], attrs: Attrs
 ) -> Sequence[TensorType]:
     for kind in t:
+        if kind.dtype.is_string:
+            raise ValueError(f"{name} does not compute with strings")
         if kind.dtype.is_narrow:
             raise ValueError(f"{name} does not compute in {kind.dtype}: cast it first")
     return infer(t, attrs)

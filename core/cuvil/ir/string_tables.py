@@ -1,5 +1,5 @@
-"""The constants that string primitives read: tables of bytes, as `runtime_c/src/string_functions.c` reads
-them too. All numbers are little endian.
+"""The constants that string primitives read: tables of bytes, as the runtime's string_functions.c
+reads them too. All numbers are little endian.
 
 A list of strings: i64 count, then count + 1 i64 offsets into the bytes behind them. Case mapping:
 u32 count, then pairs (u32 from, u32 to) of code points in ascending order. A pattern: u32 states,
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def read_strings(table: Array) -> list[str]:
     count = int(np.frombuffer(data, "<i8", 1)[0])
     offsets = np.frombuffer(data, "<i8", count + 1, 8)
     text = data[8 * (count + 2) :]
-    return [text[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [text[a:b].decode() for a, b in pairwise(offsets.tolist())]
 
 
 @lru_cache(maxsize=2)

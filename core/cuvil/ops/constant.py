@@ -18,6 +18,8 @@ from cuvil.ops.lowering import ElementCx
 
 
 def _constant_type(_: Sequence[TensorType], a: Attrs) -> list[TensorType]:
+    if dtype(a.dtype).is_string:
+        raise ValueError("constants of strings are made by 'strings'")
     numbers = a.ints if a.ints is not None else a.floats
     if not a.key and (numbers is None or len(numbers) != product(a.shape)):
         raise ValueError(f"constant of shape {list(a.shape)} needs as many numbers, or a key")

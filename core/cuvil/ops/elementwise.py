@@ -40,8 +40,10 @@ def _infer(row: Scalar, t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     expected = row.operand_dtypes(kind)
     if not row.supports(kind) or [x.dtype for x in t] != list(expected):
         raise ValueError(f"{row.name} does not take {shapes(t)}")
-    dims = broadcast_dims(*(x.dims for x in t))
-    return [TensorType.of(dims, row.result_dtype(kind, vars(a)))]
+    dims, result = broadcast_dims(*(x.dims for x in t)), row.result_dtype(kind, vars(a))
+    if result.is_string != (kind.is_string and row.result == "same"):
+        raise ValueError(f"{row.name} of {kind} gives no {result}")
+    return [TensorType.of(dims, result)]
 
 
 def _evaluate(row: Scalar, x: Sequence[Any], a: Attrs) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Sets of code points, as sorted ranges that neither touch nor overlap, and those that have names in
+"""Sets of code points, as sorted ranges that neither touch nor overlap, and those with a name in
 regular expressions (ASCII only, but for Unicode's categories)."""
 
 from __future__ import annotations

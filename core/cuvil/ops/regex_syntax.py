@@ -74,7 +74,7 @@ _FLAGS = "imsU"
 
 
 def parse(pattern: str) -> Node:
-    """The tree of a pattern. PatternError says what is wrong, UnsupportedPattern what is missing."""
+    """The tree of a pattern. PatternError or UnsupportedPattern say what is wrong or missing."""
     parser = _Parser(pattern)
     node = parser.alternatives(frozenset(), 0)
     if parser.rest:

@@ -35,6 +35,7 @@ BOOL = ("bool",)
 ALL = BOOL + NUMBERS
 STORED = ALL + NARROW  # every type of numbers that lies in memory
 MOVED = (*STORED, "string")
+ORDERED = (*NUMBERS, "string")  # strings by their bytes, which is by their code points
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +192,10 @@ _ROWS: tuple[Scalar, ...] = (
     _exact("shift_right", 2, INTS, meaning.shift_right),
     _compare("eq", (*ALL, "string"), np.equal, commutative=True),
     _compare("ne", (*ALL, "string"), np.not_equal, commutative=True),
-    _compare("lt", NUMBERS, np.less),
-    _compare("le", NUMBERS, np.less_equal),
-    _compare("gt", NUMBERS, np.greater),
-    _compare("ge", NUMBERS, np.greater_equal),
+    _compare("lt", ORDERED, np.less),
+    _compare("le", ORDERED, np.less_equal),
+    _compare("gt", ORDERED, np.greater),
+    _compare("ge", ORDERED, np.greater_equal),
     _exact("isnan", 1, FLOATS, np.isnan, result="bool"),
     _exact(
         "isinf",

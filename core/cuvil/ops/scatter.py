@@ -33,7 +33,8 @@ def _check(what: str, t: Sequence[TensorType], a: Attrs) -> None:
     check_index_type(what, t[1])
     if a.reduction not in REDUCTIONS:
         raise ValueError(f"{what}: unknown reduction '{a.reduction}'")
-    if a.reduction != "none" and (t[0].dtype.kind == "bool" or t[0].dtype.is_narrow):
+    kind = t[0].dtype
+    if a.reduction != "none" and (kind.kind in ("bool", "string") or kind.is_narrow):
         raise ValueError(f"{what}: {t[0].dtype} cannot be combined by '{a.reduction}'")
 
 

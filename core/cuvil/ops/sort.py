@@ -22,8 +22,8 @@ PASSES = 40  # of a merge sort: rows of up to 2**40 elements
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     axis = axis_in(a.axis, t[0].rank, "top_k")
     extent = t[0].dims[axis]
-    if t[0].dtype.kind == "bool":
-        raise ValueError("top_k: bools have no order")
+    if t[0].dtype.kind == "bool" or t[0].dtype.is_narrow:
+        raise ValueError(f"top_k: {t[0].dtype} has no order")
     if isinstance(a.k, int) and (a.k < 0 or (isinstance(extent, int) and a.k > extent)):
         raise ValueError(f"top_k: {a.k} elements of an axis of {extent}")
     dims = [a.k if i == axis else d for i, d in enumerate(t[0].dims)]
@@ -132,5 +132,4 @@ TOP_K = Primitive(
     attrs={"axis": Attr("int"), "k": Attr("dim"), "largest": Attr("bool", True)},
     kernel=_kernel,
     tags=frozenset({"anchor"}),
-    computes=True,
 ).register()

@@ -72,7 +72,7 @@ def _piece(text: str, number: int, most: int, delimiter: str) -> str:
 _strings = _cached(read_strings)
 _ROWS = (
     StringCall("at", 0, 1, "string", lambda i, items: items[i], _strings),
-    StringCall("equal", 2, 0, "bool", lambda a, b: a == b),
+    StringCall("order", 2, 0, "i64", lambda a, b: (a > b) - (a < b)),
     StringCall(
         "find", 1, 0, "i64", _find, _cached(lambda t: {k: i for i, k in enumerate(read_strings(t))})
     ),

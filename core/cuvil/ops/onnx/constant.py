@@ -158,6 +158,8 @@ def _cast_to(cx: Cx, x: Value, kind: str, saturate: int, round_mode: str) -> Val
     of, to = cx.type(x).dtype, dtype(kind)
     if of == to:
         return x
+    if of.is_string or to.is_string:
+        cx.fail(f"a cast from {of.label} to {to.label} is not supported")
     usual = saturate and round_mode == "up"
     if usual or not to.is_narrow or to.is_integer:
         return cx.b.cast(x, to=kind)

@@ -107,14 +107,20 @@ def compress(cx: Cx, x: Value, condition: Value, *, axis: int | None = None) -> 
     return cx.b.gather(x, cx.b.const(chosen.astype(np.int64)), axis=at)
 
 
+def _is_something(cx: Cx, x: Value) -> Value:
+    """Where an element is neither 0 nor an empty string."""
+    if cx.type(x).dtype.is_string:
+        return cx.b.ne(x, cx.b.const(""))
+    return x if cx.type(x).dtype.name == "bool" else cx.b.cast(x, to="bool")
+
+
 @onnx_op("NonZero", since=9)
 def non_zero(cx: Cx, x: Value) -> Value:
     """Positions of elements that are not 0, a column for each."""
     if cx.known(x) is not None and all(isinstance(d, int) for d in cx.dims(x)):
         return _known_non_zero(cx, x)
     kind = cx.type(x)
-    flat = cx.b.reshape(x if kind.dtype.name == "bool" else cx.b.cast(x, to="bool"),
-                        dims=(kind.size,))  # fmt: skip
+    flat = cx.b.reshape(_is_something(cx, x), dims=(kind.size,))
     place = where_true(cx, flat, "nonzero")
     (count,) = cx.dims(place)
     if not kind.rank:
