@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from cuvil.ir.build import INLINE_LIMIT, constant_array, location_name
 from cuvil.ir.dims import SymDim
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import Primitive, of
+from cuvil.ops.contract import parse
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import attrs_of, is_constant, owner, tensor_type
 
 _DATA_ERRORS = (ValueError, IndexError, ArithmeticError)
 _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operands
+_MOST_MULTIPLICATIONS = 1 << 30  # some seconds of numpy: whole networks of constants exceed it
 
 
 @rule(
@@ -27,15 +30,22 @@ _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operan
         case(lambda b, x: b.add(x, b.sqrt(b.const(np.array([1, 4, 9], "f4")))), x="[3] f32"),
         case(lambda b, x: b.add(x, b.transpose(b.const(sample(7, 5)), perm=(1, 0))), x="[7] f32"),
     ],
-    near_miss=case(
-        lambda b, x: b.add(x, b.broadcast(b.const(sample(1024)), dims=(512, 1024))),
-        x="[512, 1024] f32",
-    ),
+    near_miss=[
+        case(
+            lambda b, x: b.add(x, b.broadcast(b.const(sample(1024)), dims=(512, 1024))),
+            x="[512, 1024] f32",
+        ),
+        case(
+            lambda b, x: b.add(x, b.contract(*[b.const(sample(1024, 1025))] * 2, spec="mk,nk->mn")),
+            x="[1024, 1024] f32",
+        ),
+    ],
 )
 def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     """An op on constants is a constant: computed at once if small, else a recipe of the pool.
 
-    Not where the result is larger than what it is made of, as with a broadcast.
+    Not where the result is larger than what it is made of, as with a broadcast, nor where it takes
+    so long to compute that a compile would seem to hang: that is left to the run.
     """
     record = of(op)
     if record.evaluate is None or not all(map(is_constant, op.operands)):
@@ -54,6 +64,8 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
             return b.const(_evaluate(record, arrays, attrs))
         except _DATA_ERRORS:
             return None  # an index outside, say: an error where the run gets there
+    if _multiplications(record, attrs, op) > _MOST_MULTIPLICATIONS:
+        return None
     sources = [b.pool_constant(v) for v in op.operands]
     nbytes = out.size * out.dtype.size
     if nbytes > max(_FREE_BYTES, 2 * sum(s.nbytes for s in sources if s)):
@@ -71,6 +83,22 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         _named(record, attrs, location_name(op)),
     )
     return b.pooled(recipe.key)
+
+
+def _multiplications(record: Primitive, attrs: Attrs, op: Operation) -> int:
+    """Those of a product or a convolution; 0 for others, which take as long as they are large."""
+    types = [tensor_type(v) for v in (*op.operands, *op.results)]
+    if record.name == "contract":
+        spec = parse(attrs.spec)
+        letters = [
+            pair for s, t in zip(spec, types, strict=True) for pair in zip(s, t.dims, strict=True)
+        ]
+        return prod(int(str(d)) for d in dict(letters).values())
+    if record.name in ("conv", "conv_transpose"):
+        x, w, *_, out = types
+        places = out.size if record.name == "conv" else x.size
+        return int(str(places)) * int(str(w.size)) // max(1, int(str(w.dims[0])))
+    return 0
 
 
 def _at_once(b: Rewriter, record: Primitive, attrs: Attrs, op: Operation) -> Value | None:
