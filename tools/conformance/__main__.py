@@ -34,19 +34,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--write", action="store_true", help="write docs/conformance.md anew")
     parser.add_argument("--update", action="store_true", help="write the forms' lists anew")
-    parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    parser.add_argument("--log", type=Path, help="outcomes go on here; what is there is not run")
     options = parser.parse_args(argv)
     every = [name for name, form in found.items() if form.rank >= -1]
     chosen = every if options.all else options.form or ["static"]
     warnings.filterwarnings("ignore")
     names = Suite(CuvilBackend).names(options.pattern)
-    scores = {name: run_cases(name, names, options.jobs, _dot) for name in chosen}
+    scores = {name: _scored(name, names, options.jobs, options.log) for name in chosen}
     print(file=sys.stderr)
     for name, outcomes in scores.items():
         _tell(found[name], outcomes)
-    if options.json:
-        plain = {name: [asdict(o) for o in outcomes] for name, outcomes in scores.items()}
-        options.json.write_text(json.dumps(plain, indent=1))
     text = table({found[name].title: outcomes for name, outcomes in scores.items()})
     told = [found[name].tell(outcomes) for name, outcomes in scores.items()]
     text = "\n\n".join([text, *filter(None, told)])
@@ -60,6 +57,25 @@ def main(argv: list[str] | None = None) -> int:
     wrong = [f"{n}: {d}" for n, o in ours.items() for d in differences(o, known(n))]
     print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _scored(form: str, names: Sequence[str], jobs: int, log: Path | None) -> list[Outcome]:
+    """The outcomes of a form; with a log, only of cases that are not in it, which go there."""
+    rows = log.read_text().splitlines() if log and log.exists() else []
+    kept = [Outcome(**row["outcome"]) for row in map(json.loads, rows) if row["form"] == form]
+    found = {o.name: o for o in kept}
+    file = log.open("a") if log else None
+
+    def progress(outcome: Outcome) -> None:
+        _dot(outcome)
+        if file is not None:
+            print(json.dumps({"form": form, "outcome": asdict(outcome)}), file=file, flush=True)
+
+    fresh = run_cases(form, [n for n in names if n not in found], jobs, progress)
+    if file is not None:
+        file.close()
+    found |= {o.name: o for o in fresh}
+    return [found[name] for name in names]
 
 
 def _tell(form: Form, outcomes: Sequence[Outcome]) -> None:
