@@ -112,6 +112,29 @@ def test_optional_inputs_several_outputs_and_every_kind_of_attribute() -> None:
     }  # fmt: skip
 
 
+def test_a_last_input_may_stand_for_several() -> None:
+    join = custom_op("com.acme::Join", inputs=["scale: f32", "xs: T..."], outputs=["T"])
+    join.shape(lambda scale, *xs: xs[0])
+    join.reference(lambda scale, *xs: np.sum(xs, axis=0) * scale)
+    join.native("acme_join_{T}")
+    assert str(join.signature) == "com.acme::Join(scale: f32, xs: T...) -> (y0: T)"
+    assert join.prototype(T="f32") == (
+        "int32_t acme_join_f32(const float *scale, const int64_t *scale_dims, int64_t scale_rank, "
+        "const float *const *xs, const int64_t *const *xs_dims, const int64_t *xs_ranks, "
+        "int64_t xs_count, float *y0, const int64_t *y0_dims, int64_t y0_rank);"
+    )
+    graph = imported(
+        "k = Constant<value = float {2.0}>()  a = com.acme.Join(k, x, y, x)  "
+        "b = com.acme.Join(k, a)  z = Neg(b)"
+    )
+    found = run_plan(planned(graph), {"x": X, "y": Y})["z"]
+    np.testing.assert_allclose(found, -4 * (X + Y + X), rtol=1e-6)
+    with pytest.raises(SignatureError, match="1 input, not 2 or more"):
+        imported("z = com.acme.Join(x)")
+    with pytest.raises(SignatureError, match=r"input 2 \(xs\) is f64, not f32, as T is f32"):
+        imported("d = Cast<to = 11>(x)  z = com.acme.Join(x, y, d)")
+
+
 def test_python_builds_it_too() -> None:
     operator = blend()
     kind = TensorType.of((symbol("N"), 3), "f32")

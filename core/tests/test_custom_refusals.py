@@ -37,7 +37,10 @@ MISUSES = [
     ("z, w = com.acme.Blend(x, y)", r"2 outputs, not 1"),
     ("z = com.acme.Blend<pain = 1>(x, y)", r"there is no attribute pain"),
     ('z = com.acme.Blend<gain = "loud">(x, y)', r"attribute gain is str, not float"),
-    ("s = Cast<to = 8>(x)  z = com.acme.Blend(s, s)", r"its C function cannot take strings"),
+    (
+        's = Constant<value_strings = ["a"]>()  z = com.acme.Blend(s, s)',
+        r"its C function cannot take strings",
+    ),
     ("s = SequenceConstruct(x)  z = com.acme.Blend(s, y)", r"input 0 is a sequence, not a tensor"),
 ]
 
@@ -143,6 +146,8 @@ BAD_DECLARATIONS = [
     ({"inputs": ["float99"]}, "'float99' is no element type"),
     ({"inputs": "T"}, "are lists of types"),
     ({"outputs": []}, "at least one output"),
+    ({"outputs": ["T..."]}, "no optional or variadic ones"),
+    ({"inputs": ["T...", "T"]}, "only the last input can be variadic"),
     ({"outputs": ["U"]}, "no input tells what the output's type U is"),
     ({"inputs": ["a: T", "a: T"]}, "two parameters are called a"),
     ({"types": {"U": ["f32"]}}, "no input is of type U"),

@@ -54,3 +54,20 @@ int32_t acme_sums(const float *x, const int64_t *x_dims, int64_t x_rank, const f
   for (int64_t i = 0; i < ints_count; i++) places[i] = ints[i];
   return 0;
 }
+
+/* y: the weighted sum of any number of tensors. */
+int32_t acme_join(const float *weights, const int64_t *weights_dims, int64_t weights_rank,
+                  const float *const *xs, const int64_t *const *xs_dims, const int64_t *xs_ranks,
+                  int64_t xs_count, float *y, const int64_t *y_dims, int64_t y_rank) {
+  if (weights_rank != 1 || weights_dims[0] != xs_count) return 1;
+  int64_t n = count(y_dims, y_rank);
+  for (int64_t k = 0; k < xs_count; k++) {
+    if (count(xs_dims[k], xs_ranks[k]) != n) return 2;
+    if (overlap(y, (uint64_t)n * sizeof *y, xs[k], (uint64_t)n * sizeof *y)) return 3;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    y[i] = 0;
+    for (int64_t k = 0; k < xs_count; k++) y[i] += weights[k] * xs[k][i];
+  }
+  return 0;
+}

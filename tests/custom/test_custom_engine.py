@@ -71,6 +71,19 @@ def test_optional_inputs_lists_and_several_outputs(rng: np.random.Generator) -> 
     assert i.tolist() == [1, 2, 3]
 
 
+def test_any_number_of_inputs(rng: np.random.Generator) -> None:
+    join = cuvil.custom_op("com.acme::Join", inputs=["weights: f32", "xs: f32..."], outputs=["f32"])
+    join.shape(lambda weights, *xs: xs[0])
+    join.native("acme_join", source=SOURCE)
+    engine = cuvil.compile(
+        model("""join (float[3] w, float[1] v, float[N, 4] a, float[N, 4] b) => (float[N, 4] y) {
+          s = com.acme.Join(w, a, b, a)  t = Neg(s)  y = com.acme.Join(v, t) }""")
+    )
+    a, b = pair(rng, 3, 4)
+    y = engine(np.array([1, 2, 3], np.float32), np.array([5], np.float32), a, b)
+    np.testing.assert_allclose(y, -5 * (4 * a + 2 * b), rtol=1e-5, atol=1e-4)
+
+
 def test_scalars_views_and_constants_come_as_dense_buffers(rng: np.random.Generator) -> None:
     blend(source=SOURCE)
     engine = cuvil.compile(

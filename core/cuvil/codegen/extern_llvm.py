@@ -37,25 +37,32 @@ def emit_extern(e: KernelEmitter, op: nest.ExternOp) -> None:
 
 def _tensors(e: KernelEmitter, op: nest.ExternOp) -> list[ir.Value]:
     """Data, extents and rank of each tensor."""
-    words: list[ir.Value] = []
+    rows: list[list[ir.Value]] = []
     buffers = iter(op.buffers)
     for dims in op.extents:
         if dims is None:
-            words += [NULL, NULL, i64(0)]
+            rows.append([NULL, NULL, i64(0)])
             continue
-        table = _table(e, [e.values[v] for v in dims])
-        words += [e.values[next(buffers)], table, i64(len(dims))]
-    return words
+        table = _table(e, I64, [e.values[v] for v in dims])
+        rows.append([e.values[next(buffers)], table, i64(len(dims))])
+    listed = op.list_range
+    if op.listed is not None:  # arrays of data, extents and ranks, and how many
+        found = [rows[i] for i in listed]
+        arrays = [
+            _table(e, kind, [row[k] for row in found]) for k, kind in enumerate((PTR, PTR, I64))
+        ]
+        rows[listed.start : listed.stop] = [[*arrays, i64(len(listed))]]
+    return [word for row in rows for word in row]
 
 
-def _table(e: KernelEmitter, values: Sequence[ir.Value]) -> ir.Value:
-    """Numbers on the stack; not NULL where there are none, for a scalar is not absent."""
+def _table(e: KernelEmitter, kind: ir.Type, values: Sequence[ir.Value]) -> ir.Value:
+    """Values on the stack; not NULL where there are none, for a scalar is not absent."""
     entry = e.b.function.entry_basic_block
     start = ir.IRBuilder()
     start.position_at_start(entry)
-    table = stack_array(start, I64, max(1, len(values)))
+    table = stack_array(start, kind, max(1, len(values)))
     for i, value in enumerate(values):
-        e.b.store(value, e.b.gep(table, [i64(i)], source_etype=I64))
+        e.b.store(value, e.b.gep(table, [i64(i)], source_etype=kind))
     return table
 
 

@@ -206,7 +206,8 @@ class ExternOp(IRDLOperation):
 
     meaning: the primitive; arguments: its attributes. args: the buffers of the tensors that are
     there, operands before results, then all their extents. ranks: of all tensors, -1 for an input
-    that is absent. written: how many are results.
+    that is absent. written: how many are results. listed: the first of the operands that are passed
+    as one list, where there is one; it ends with the last operand.
     """
 
     name = "nest.extern"
@@ -215,12 +216,19 @@ class ExternOp(IRDLOperation):
     arguments = prop_def(DictionaryAttr)
     ranks = prop_def(AnyAttr())
     written = prop_def(IntegerAttr)
+    listed = opt_prop_def(IntegerAttr)
     args_ = var_operand_def()
 
     @property
     def tensor_ranks(self) -> tuple[int, ...]:
         """`ranks` as numbers."""
         return tuple(self.ranks.get_values())  # type: ignore[attr-defined]
+
+    @property
+    def list_range(self) -> range:
+        """The places of the operands that are passed as one list, among all tensors."""
+        end = len(self.tensor_ranks) - self.written.value.data
+        return range(end if self.listed is None else self.listed.value.data, end)
 
     @property
     def buffers(self) -> tuple[SSAValue, ...]:

@@ -207,9 +207,10 @@ class NestBuilder:
         tensors: Sequence[Sequence[Dim] | None],
         written: int,
         buffers: Sequence[SSAValue],
+        listed: int | None = None,
     ) -> None:
         """Calls a C function (`nest.ExternOp`). tensors: the extents of all, None for one that is
-        absent; buffers: of those that are there."""
+        absent; buffers: of those that are there; listed: the first operand of a list."""
         properties: dict[str, Attribute] = {
             "symbol": StringAttr(symbol),
             "meaning": StringAttr(meaning),
@@ -217,6 +218,8 @@ class NestBuilder:
             "ranks": to_ir("ints", [-1 if dims is None else len(dims) for dims in tensors]),
             "written": IntegerAttr(written, i64),
         }
+        if listed is not None:
+            properties["listed"] = IntegerAttr(listed, i64)
         extents = [self.value(self.dim(d)) for dims in tensors for d in dims or ()]
         op = nest.ExternOp.create(operands=[*buffers, *extents], properties=properties)
         self._add(op)

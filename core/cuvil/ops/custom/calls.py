@@ -50,7 +50,8 @@ def extern_calls(kernels: Iterable[nest.KernelOp]) -> tuple[ExternCall, ...]:
 def _call(op: nest.ExternOp) -> ExternCall:
     operator = OPERATORS[op.meaning.data]
     signature, buffers = operator.signature, iter(op.buffers)
-    parameters = [*signature.inputs, *signature.outputs]
+    inputs = len(op.tensor_ranks) - len(signature.outputs)
+    parameters = [*signature.spread(inputs), *signature.outputs]
     bound: dict[str, str] = {}
     for p, rank in zip(parameters, op.tensor_ranks, strict=True):
         if rank >= 0:

@@ -118,6 +118,7 @@ class Meaning:
             [None if t is None else t.dims for t in kinds],
             len(cx.result_types),
             buffers,
+            len(self.signature.inputs) - 1 if self.signature.is_variadic else None,
         )
 
     def check_composed(

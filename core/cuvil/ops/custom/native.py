@@ -2,8 +2,9 @@
 called.
 
 A function takes, for every input and then every output, a pointer to dense row-major elements, a
-pointer to the extents and their count (NULL, NULL, 0 for an input that is absent); then the
-attributes in the order of their declaration. It returns 0, or a status that makes the run fail.
+pointer to the extents and their count (NULL, NULL, 0 for an input that is absent; arrays of these
+and their length for a variadic input); then the attributes in the order of their declaration. It
+returns 0, or a status that makes the run fail.
 """
 
 from __future__ import annotations
@@ -165,4 +166,7 @@ def prototype(signature: Signature, symbol: str, bound: Mapping[str, str]) -> st
 
 
 def _tensor(p: Parameter, const: str, c_type: str) -> list[str]:
+    if p.variadic:
+        return [f"{const}{c_type} *const *{p.name}", f"const int64_t *const *{p.name}_dims",
+                f"const int64_t *{p.name}_ranks", f"int64_t {p.name}_count"]  # fmt: skip
     return [f"{const}{c_type} *{p.name}", f"const int64_t *{p.name}_dims", f"int64_t {p.name}_rank"]

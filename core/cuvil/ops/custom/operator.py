@@ -45,13 +45,14 @@ def custom_op(
 ) -> CustomOp:
     """Declares an operator of a domain of your own; what comes back is completed by its methods.
 
-    name: "domain::Op". inputs, outputs: "TYPE", "NAME: TYPE" or, for an input that may be left
-    out, "NAME: TYPE?"; a type is an element type (f32, i64, ...) or a variable with a capital
-    letter. types: the element types that a variable may stand for. attributes: name -> default, or
-    int, float, bool, str or list of one of them where it must be given. since: the version of the
-    domain from which on this meaning holds. pure: whether equal inputs always give equal outputs
-    and nothing else happens; calls of an operator that is not are neither folded, merged nor left
-    out. tolerance: relative error that native code may show against the numpy meaning.
+    name: "domain::Op". inputs, outputs: "TYPE", "NAME: TYPE", for an input that may be left out
+    "NAME: TYPE?", for a last input that stands for several "NAME: TYPE..."; a type is an element
+    type (f32, i64, ...) or a variable with a capital letter. types: the element types that a
+    variable may stand for. attributes: name -> default, or int, float, bool, str or list of one of
+    them where it must be given. since: the version of the domain from which on this meaning holds.
+    pure: whether equal inputs always give equal outputs and nothing else happens; calls of an
+    operator that is not are neither folded, merged nor left out. tolerance: relative error that
+    native code may show against the numpy meaning.
 
     As a decorator it takes the numpy meaning: `custom_op(...)(f)` is `custom_op(...).reference(f)`.
     Raises OptionError for a declaration that cannot be, or one that is there already.

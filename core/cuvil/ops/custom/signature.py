@@ -16,7 +16,7 @@ from cuvil.ir.types import TensorType
 
 __all__ = ["Misfit", "Parameter", "Signature", "attribute_of", "kind_of", "used"]
 
-_PARAMETER = re.compile(r"(?:(\w+)\s*:\s*)?(\w+)(\?)?")
+_PARAMETER = re.compile(r"(?:(\w+)\s*:\s*)?(\w+)(\?|\.\.\.)?")
 _LONGEST = 60  # characters of a value in a message
 _KINDS = {int: "int", float: "float", bool: "bool", str: "str"}
 _DTYPES = {row.name for row in DTYPES if row.kind in ("bool", "int", "uint", "float")}
@@ -28,14 +28,18 @@ class Misfit(Exception):
 
 @dataclass(frozen=True)
 class Parameter:
-    """An input or output. kind: an element type, or the name of a type variable."""
+    """An input or output. kind: an element type, or the name of a type variable.
+
+    variadic: one or more inputs, the last ones, stand for it.
+    """
 
     name: str
     kind: str
     optional: bool = False
+    variadic: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.kind}{'?' * self.optional}"
+        return f"{self.name}: {self.kind}{'?' * self.optional}{'...' * self.variadic}"
 
 
 @dataclass
@@ -59,8 +63,12 @@ class Signature:
         """From what a person wrote; OptionError says what is wrong with it."""
         ins = _parameters(name, inputs, "x")
         outs = _parameters(name, outputs, "y")
-        if not outs or any(p.optional for p in outs):
-            raise OptionError(f"{name}: an operator has at least one output, and no optional ones")
+        if not outs or any(p.optional or p.variadic for p in outs):
+            raise OptionError(
+                f"{name}: an operator has at least one output, and no optional or variadic ones"
+            )
+        if any(p.variadic for p in ins[:-1]):
+            raise OptionError(f"{name}: only the last input can be variadic")
         attrs = {word: attribute_of(name, word, v) for word, v in (attributes or {}).items()}
         names = [p.name for p in (*ins, *outs)] + list(attrs)
         twice = sorted({n for n in names if names.count(n) > 1})
@@ -82,6 +90,15 @@ class Signature:
         """How many leading inputs must be there."""
         return max((i + 1 for i, p in enumerate(self.inputs) if not p.optional), default=0)
 
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the last input stands for several."""
+        return bool(self.inputs) and self.inputs[-1].variadic
+
+    def spread(self, count: int) -> list[Parameter]:
+        """The parameters of `count` inputs, or of all that are declared if these are more."""
+        return [*self.inputs, *self.inputs[-1:] * (count - len(self.inputs))]
+
     def __str__(self) -> str:
         ins, outs = (", ".join(map(str, ps)) for ps in (self.inputs, self.outputs))
         text = f"{self.name}({ins}) -> ({outs})"
@@ -91,12 +108,13 @@ class Signature:
 
     def bind(self, given: Sequence[TensorType | None]) -> dict[str, str]:
         """The element type of each variable for inputs of these types; raises Misfit."""
-        if not self.required <= len(given) <= len(self.inputs):
-            least, most = self.required, len(self.inputs)
+        least, most = self.required, len(self.inputs)
+        if len(given) < least or (len(given) > most and not self.is_variadic):
             wanted = str(most) if least == most else f"{least} to {most}"
+            wanted = f"{least} or more" if self.is_variadic else wanted
             raise Misfit(f"{_count(len(given), 'input')}, not {wanted}")
         bound: dict[str, str] = {}
-        for i, (p, kind) in enumerate(zip(self.inputs, given, strict=False)):
+        for i, (p, kind) in enumerate(zip(self.spread(len(given)), given, strict=False)):
             if kind is None:
                 if not p.optional:
                     raise Misfit(f"input {i} ({p.name}) is missing")
@@ -183,10 +201,12 @@ def _parameters(name: str, words: Sequence[str], stem: str) -> tuple[Parameter, 
         match = _PARAMETER.fullmatch(word.strip())
         if match is None or (match[1] and not match[1].isidentifier()):
             raise OptionError(
-                f"{name}: parameter {word!r} is not 'TYPE', 'NAME: TYPE' or 'NAME: TYPE?'"
+                f"{name}: parameter {word!r} is not 'TYPE', 'NAME: TYPE', with '?' where it may be "
+                "left out, '...' where it stands for several"
             )
         kind = match[2] if match[2][0].isupper() else _element(name, match[2])
-        found.append(Parameter(match[1] or f"{stem}{i}", kind, bool(match[3])))
+        label = match[1] or f"{stem}{i}"
+        found.append(Parameter(label, kind, match[3] == "?", match[3] == "..."))
     return tuple(found)
 
 
