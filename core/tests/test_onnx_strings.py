@@ -97,6 +97,19 @@ def test_stop_words_go_before_the_case_changes():
     assert node("StringNormalizer", ["monday"], stopwords=["monday"]) == [""]
 
 
+@pytest.mark.parametrize(
+    "x, kept", [([], [""]), (["b"], [""]), (["a"], ["a"]), (["a", "b", "c"], ["a", "c"])]
+)
+def test_stop_words_of_any_number_of_strings(x, kept):
+    source = model(
+        """m (string[N] x) => (string[?] y) {
+            y = StringNormalizer<stopwords = ["b"], is_case_sensitive = 1>(x)
+        }""",
+        OPSET,
+    )
+    assert both(source, texts(x)) == [kept]
+
+
 def test_patterns_match_in_full():
     x = ["www.google.com", "abc", "é1"]
     assert node("RegexFullMatch", x, pattern=r"www\.[\w.-]+\.com") == [True, False, False]

@@ -59,7 +59,7 @@ class _Refused(Exception):
 class _Place:
     """A part of a buffer. owner: what tells the whole buffer from others; start, end: where the
     whole lies in its space ("" for what no other buffer shares); at, size: the part's bytes;
-    whole: it is no part, but all of it."""
+    part: where it starts, as expressions, for what is not all of it."""
 
     owner: object
     space: str
@@ -67,7 +67,7 @@ class _Place:
     end: int
     at: int
     size: int
-    whole: bool = True
+    part: tuple[Dim, ...] = ()
 
     def clashes(self, other: _Place) -> bool:
         apart = self.end <= other.start or other.end <= self.start
@@ -75,8 +75,9 @@ class _Place:
 
     def shares(self, other: _Place) -> bool:
         """Whether both have bytes of one buffer. Parts with a start of their own may be columns of
-        it side by side: they do not count."""
-        alike = self.whole or other.whole or self.at == other.at
+        it side by side: they do not count, nor do starts that are equal for some extents only,
+        where one of the parts is empty."""
+        alike = not self.part or not other.part or self.part == other.part
         return self.owner == other.owner and alike and min(self.size, other.size) > 0
 
 
@@ -222,7 +223,8 @@ def _view(w: _Walk, op: host.ViewOp) -> None:
     if not 0 <= offset <= source.size:
         raise _Illegal(f"a view from byte {offset} on of {source.size}")
     at = source.at + offset, source.size - offset
-    w.places[op.result] = _Place(source.owner, source.space, source.start, source.end, *at, False)
+    part = (*source.part, *op.offset.data)
+    w.places[op.result] = _Place(source.owner, source.space, source.start, source.end, *at, part)
 
 
 def _launch(w: _Walk, op: host.LaunchOp) -> None:
