@@ -88,6 +88,7 @@ def _trip(p: Program, outer: Value) -> Dim:
 def _looped(p: Program, start: Sequence[Value], outer: Value, trip: Dim) -> Value:
     block = Block(arg_types=[v.type for v in start])
     name = p.fresh()
+    stored = _stored(p, outer) if p.chance(0.4) else None
     for state in p.module.states:
         state.env = {**state.env, name: 0}
 
@@ -99,7 +100,8 @@ def _looped(p: Program, start: Sequence[Value], outer: Value, trip: Dim) -> Valu
         following = [_inner(p, arg) for arg in block.args]
         if len(following) == 2 and following[0].type == following[1].type and p.chance(0.5):
             following.reverse()
-        return [*following, _row(p, outer, trip, name)]
+        row = _row(p, outer, trip, name) if stored is None else _stored(p, stored)
+        return [*following, row]
 
     yielded = p.inside(block, body)
     types = [tensor_type(v) for v in start]
@@ -109,6 +111,14 @@ def _looped(p: Program, start: Sequence[Value], outer: Value, trip: Dim) -> Valu
     )  # fmt: skip
     p.settle(results[0].owner)  # type: ignore[arg-type]
     return p.choice(results)
+
+
+def _stored(p: Program, value: Value) -> Value:
+    """Running totals of the negated value: two buffers, and nothing else reads either. In a body
+    the first one may not take the place of what it reads outside."""
+    axis = len(p.dims(value)) - 1
+    opposite = p.emit("neg", value)
+    return p.emit("cumulative", opposite, kind="sum", axis=axis, exclusive=False, reverse=False)
 
 
 def _row(p: Program, outer: Value, trip: Dim, name: str) -> Value:
