@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from aot.small_models import compiled, dense, dense_reference
+from aot.compiled import compiled, dense, dense_reference
 
 from cuvil.aot import link
 from cuvil.aot.write import compile_to_folder, split_output

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot.small_models import affine, compiled, dense, dense_reference, stages
+from aot.compiled import compiled, dense, dense_reference
 
 from cuvil import pipeline
 from cuvil.aot import link
@@ -23,6 +23,7 @@ from cuvil.targets.backend import Feature, VariantSpec
 from cuvil.targets.registry import find
 from cuvil.targets.target_list import Targets
 from cuvil_runtime import load
+from tests import small_models
 from tools.models import zoo
 
 X = np.random.default_rng(1).standard_normal((5, 8)).astype(np.float32)
@@ -77,7 +78,7 @@ def test_the_variable_chooses_a_variant_too(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_library_and_the_engine_in_process_agree_to_the_bit() -> None:
     x = np.random.default_rng(2).standard_normal((16, 8)).astype(np.float32)
-    engine = compile_engine(stages(), Options(), threads=1)
+    engine = compile_engine(small_models.stages(), Options(), threads=1)
     model = load(compiled("stages").files["so"], threads=1, variant=engine.model.variant)
     for ours, theirs in zip(model.run([x]), engine(x), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -136,6 +137,6 @@ def test_a_library_compiled_anew_replaces_the_one_loaded_from_there(tmp_path: Pa
     """The system's loader would give the one that it knows by this path."""
     ones = np.ones(4, np.float32)
     for scale in (2, 3, 2, 4):
-        artefact = compile_to_folder(affine("scaled", scale, 0), tmp_path, Options())
+        artefact = compile_to_folder(small_models.affine("scaled", scale, 0), tmp_path, Options())
         for _ in range(2):
             np.testing.assert_array_equal(load(artefact.files["so"]).run([ones])[0], ones * scale)

@@ -8,12 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from aot.small_models import affine, compiled
+from aot.compiled import compiled
 from c_consumers.programs import build, check, compiler, run
 
 from cuvil.aot.write import compile_to_folder
 from cuvil.codegen.elf import defined_globals
 from cuvil.options import Options
+from tests import small_models
 
 
 @pytest.mark.parametrize("kind", ["o", "a", "so"])
@@ -25,7 +26,7 @@ def test_models_share_a_program(kind: str, tmp_path: Path) -> None:
 
 def test_libraries_with_equal_names_keep_their_own_code(tmp_path: Path) -> None:
     options = Options(target="x86_64", cpu="x86-64", name="add1")
-    other = compile_to_folder(affine("other", 3, -1), tmp_path / "other", options)
+    other = compile_to_folder(small_models.affine("other", 3, -1), tmp_path / "other", options)
     copy = tmp_path / "copy.so"
     shutil.copy(compiled("add1").files["so"], copy)
     program = build("twins.c", tmp_path / "twins", link=["-ldl"], flags=["-std=gnu99"])

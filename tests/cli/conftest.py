@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import small_models
 from tests.cli.cli_runner import Command
-from tests.engine import small_models
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import small_models
 from tests.cli.cli_runner import Command
-from tests.engine import small_models
 
 
 def test_compile_writes_a_folder_that_inspect_reads(

@@ -9,8 +9,8 @@ import pytest
 
 from cuvil.cli import custom
 from cuvil.ops.custom.registry import OPERATORS
+from tests import small_models
 from tests.cli.cli_runner import Command
-from tests.engine import small_models
 
 DECLARATION = """
 import cuvil

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import small_models
 from tests.cli.cli_runner import Command
-from tests.engine import small_models
 
 
 def test_run_on_files_and_numbers(cuvil: Command, dynamic: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from cuvil.cli import layers, oracles, rule_bisect
 from cuvil.cli.compare import Comparison, Tolerance, compare
 from cuvil.cli.layers import Value, chunks, inner_values
+from tests import small_models
 from tests.cli.cli_runner import Command
-from tests.engine import small_models
 
 CHAIN = (
     "chain (float[N, 4] x) => (float[N, 4] e) "

@@ -11,7 +11,7 @@ import pytest
 from cuvil.aot.write import compile_to_folder
 from cuvil.options import Options
 from cuvil_runtime import include_dir
-from tests.engine import small_models
+from tests import small_models
 from tools.conformance.c_program import Caller
 from tools.conformance.c_values import Value, read_values, write_values
 from tools.conformance.forms import forms

@@ -19,7 +19,7 @@ import cuvil
 from cuvil.engine import cache_files, cache_key, cached
 from cuvil.engine.cache_store import Store
 from cuvil.rewrite import user
-from tests.engine import small_models
+from tests import small_models
 
 X = np.ones((2, 8), np.float32)
 

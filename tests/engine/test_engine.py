@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cuvil
-from tests.engine import small_models
+from tests import small_models
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cuvil
-from tests.engine import small_models
+from tests import small_models
 
 ONES = np.ones((2, 3), np.float32)
 

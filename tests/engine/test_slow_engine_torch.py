@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import cuvil
-from tests.engine import small_models
+from tests import small_models
 
 
 @pytest.fixture(scope="module")
