@@ -38,16 +38,19 @@ TARGETS = [
 ]
 
 
-PAIRS = [
+GROUPED = [
     *TARGETS,
     pytest.param(
         replace(
             FMA16,
-            features=f"{FMA16.features},+avx512bf16",
-            dots={"bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512"},
+            features=f"{FMA16.features},+avx512bf16,+avx512vnni",
+            dots={
+                "bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512",
+                "u8s8x4": "llvm.x86.avx512.vpdpbusd.512",
+            },
         ),
-        id="16-lanes-of-pairs",
-        marks=_needs("avx512f", "avx512vl", "avx512bw", "avx512bf16"),
+        id="16-lanes-of-groups",
+        marks=_needs("avx512f", "avx512vl", "avx512bw", "avx512bf16", "avx512vnni"),
     ),
 ]
 

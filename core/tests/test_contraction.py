@@ -5,7 +5,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
-from contraction_check import BASE, FMA8, FMA16, PAIRS, TARGETS, close, contract
+from contraction_check import BASE, FMA8, FMA16, GROUPED, TARGETS, close, contract
 from llvmlite import ir
 
 from cuvil.codegen.contraction import (
@@ -61,7 +61,7 @@ def test_one_kernel_for_all_run_time_sizes(facts, sizes):
     close(contract(product(Slot(0), Slot(1), Slot(2)), facts, buffers, sizes), a @ b)
 
 
-@pytest.mark.parametrize("facts", PAIRS)
+@pytest.mark.parametrize("facts", GROUPED)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 34), (15, 100, 64), (29, 8, 600), (2, 31, 2)])
 def test_pairs_of_bfloat16_sum_in_float32(facts, m, n, k):
     a, b, _ = operands(m, n, k)
@@ -69,6 +69,18 @@ def test_pairs_of_bfloat16_sum_in_float32(facts, m, n, k):
     spec = ContractionSpec((), (RowDim(m, k // 2, n),), (KDim(k // 2, 1),), n, dtype="bf16x2")
     buffers = [a.view("i4"), pack_panels(b, 32, 2).view("i4"), np.full((m, n), np.nan, "f4")]
     close(contract(spec, facts, buffers), a.astype("f4") @ b.astype("f4"))
+
+
+@pytest.mark.parametrize("facts", GROUPED)
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 36), (15, 100, 64), (29, 8, 600), (2, 31, 4)])
+def test_groups_of_bytes_sum_exactly(facts, m, n, k):
+    a = RNG.integers(0, 256, (m, k), np.uint8)
+    b = RNG.integers(-128, 128, (k, n)).astype(np.int8)
+    a[0], b[:, 0] = 255, -128  # sums of two such products do not fit into 16 bits
+    spec = ContractionSpec((), (RowDim(m, k // 4, n),), (KDim(k // 4, 1),), n, dtype="u8s8x4")
+    buffers = [a.view("i4"), pack_panels(b, 32, 4).view("i4"), np.full((m, n), -1, "i4")]
+    found = contract(spec, facts, buffers)
+    np.testing.assert_array_equal(found, a.astype("i4") @ b.astype("i4"))
 
 
 @pytest.mark.parametrize("facts", TARGETS)

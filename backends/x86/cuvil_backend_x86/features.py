@@ -25,7 +25,8 @@ FEATURES = {name: Feature(name, bit, name, implies) for bit, (name, implies) in 
 AVX2 = ("avx2", "fma", "f16c", "bmi2")
 AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", *AVX2)
 
-AVX512_BF16 = ("avx512bf16", *AVX512)
+AVX512_VNNI = ("avx512vnni", *AVX512)
+AVX512_BF16 = ("avx512bf16", *AVX512_VNNI)
 
 CPUS: dict[str, tuple[str, ...]] = {
     "x86-64": (),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, CPUS, closure
+from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, AVX512_VNNI, CPUS, closure
 
 LLVM_TRIPLES = {
     "x86_64-linux-gnu": "x86_64-unknown-linux-gnu",
@@ -19,11 +19,11 @@ LLVM_TRIPLES = {
 def variants(target: Target) -> Sequence[VariantSpec]:
     """Without a cpu: AVX-512, AVX2 and baseline builds. With one: its best build alone.
 
-    Before an AVX-512 build comes one that multiplies bfloat16, for models that do.
+    Before an AVX-512 build come those that multiply bfloat16 or bytes, for models that do.
     """
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
-        return [_avx512_bf16(triple), _avx512(triple), _avx2(triple), _baseline(triple)]
+        return [build(triple) for build in (_avx512_bf16, _avx512_vnni, _avx512, _avx2, _baseline)]
     features = set(closure(CPUS.get(target.cpu, ())))
     for word in target.features:
         if word[0] == "+":
@@ -31,18 +31,28 @@ def variants(target: Target) -> Sequence[VariantSpec]:
         else:
             features = {f for f in features if word[1:] not in closure((f,))}
     if features >= set(AVX512_BF16):
-        return [_avx512_bf16(triple), _avx512(triple)]
+        return [_avx512_bf16(triple), _avx512_vnni(triple), _avx512(triple)]
+    if features >= set(AVX512_VNNI):
+        return [_avx512_vnni(triple), _avx512(triple)]
     for build, needs in ((_avx512, AVX512), (_avx2, AVX2)):
         if features >= set(needs):
             return [build(triple)]
     return [_baseline(triple)]
 
 
+_BYTES = {"u8s8x4": "llvm.x86.avx512.vpdpbusd.512"}
+_PAIRS = {"bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512"}
+
+
+def _avx512_vnni(triple: str) -> VariantSpec:
+    facts = replace(_avx512(triple).facts, features="+avx512vnni", dots=_BYTES)
+    return VariantSpec("avx512_vnni", AVX512_VNNI, facts, frozenset({"u8"}))
+
+
 def _avx512_bf16(triple: str) -> VariantSpec:
     facts = replace(
-        _avx512(triple).facts, features="+avx512bf16",
-        dots={"bf16x2": "llvm.x86.avx512bf16.dpbf16ps.512"},
-    )  # fmt: skip
+        _avx512(triple).facts, features="+avx512bf16,+avx512vnni", dots={**_PAIRS, **_BYTES}
+    )
     return VariantSpec("avx512_bf16", AVX512_BF16, facts, frozenset({"bf16"}))
 
 

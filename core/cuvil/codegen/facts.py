@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 
 from cuvil.ir.dtypes import dtype as dtype_of
 
-GROUPS = {"bf16x2": 32}  # neighbours in a sum that one instruction multiplies and adds
+GROUPS = {
+    "bf16x2": 32,
+    "u8s8x4": 32,
+}  # neighbours in a sum that one instruction multiplies and adds
 
 
 def dtype_bits(dtype: str) -> int:

@@ -174,7 +174,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
     )
 
 
-_GROUP_OF = {"bf16": "bf16x2"}
+_GROUP_OF = {"bf16": "bf16x2", "u8": "u8s8x4"}
 
 
 def winograd_spec(template: nest.TemplateOp, slots: SlotTable) -> winograd.WinogradSpec:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dims import Dim
-from cuvil.ir.dtypes import DType, from_numpy
+from cuvil.ir.dtypes import DType, dtype, from_numpy
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
@@ -81,23 +81,40 @@ def extents(spec: Spec, t: Sequence[TensorType]) -> dict[str, Dim]:
 
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
     spec = parse(a.spec)
-    if t[0].dtype != t[1].dtype or t[0].dtype.kind == "bool":
+    if not factors_fit(t[0].dtype, t[1].dtype, a):
         raise ValueError(f"contract: {t[0].dtype.name} with {t[1].dtype.name}")
     found = extents(spec, t)
     return [TensorType.of([found[c] for c in spec.out], sum_dtype(t[0].dtype, a))]
 
 
+_BYTES = ("i8", "u8")
+
+
+def factors_fit(x: DType, y: DType, a: Attrs) -> bool:
+    """Whether factors of these dtypes can be multiplied: equal ones, or bytes that sum in i32."""
+    if a.accumulate == "i32" and x.name in _BYTES and y.name in _BYTES:
+        return True
+    return x == y and x.kind != "bool"
+
+
 def sum_dtype(operands: DType, a: Attrs) -> DType:
     """The dtype of sums of products: the operands' own, or what `accumulate` says. ValueError
     where that is neither."""
+    if a.accumulate == "i32" and operands.name in _BYTES:
+        return dtype("i32")
     if a.accumulate not in ("", operands.compute.name):
         raise ValueError(f"sums of {operands.name} cannot be {a.accumulate}")
     return operands.compute if a.accumulate else operands
 
 
+def factors(x: Sequence[Any], a: Attrs) -> list[Any]:
+    """Arrays in the dtype in which the reference multiplies and adds."""
+    return [v.astype(np.int32) if a.accumulate == "i32" else wide(v) for v in x]
+
+
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     spec = parse(a.spec)
-    left, right = wide(x[0]), wide(x[1])
+    left, right = factors(x, a)
     size = {**dict(zip(spec.a, left.shape, strict=True))}
     size |= dict(zip(spec.b, right.shape, strict=True))
 

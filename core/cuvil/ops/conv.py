@@ -14,7 +14,7 @@ from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
-from cuvil.ops.contract import sum_dtype
+from cuvil.ops.contract import factors, factors_fit, sum_dtype
 from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside, loops, wide
 
 LAYOUTS = ("channels_first", "channels_last")
@@ -70,10 +70,16 @@ def check_image(what: str, t: Sequence[TensorType], a: Attrs) -> int:
 
 def check_weights(what: str, t: Sequence[TensorType], a: Attrs) -> None:
     """ValueError unless x, w and the bias agree in rank and dtype and groups is positive."""
-    if len(t) not in (2, 3) or t[1].rank != t[0].rank or len({k.dtype for k in t}) != 1:
+    if len(t) not in (2, 3) or t[1].rank != t[0].rank or not _dtypes_fit(t, a):
         raise ValueError(f"{what} takes x and w of one rank and dtype, and perhaps a bias")
     if t[0].dtype.kind == "bool" or a.groups < 1:
         raise ValueError(f"{what}: dtype {t[0].dtype.name} with {a.groups} groups")
+
+
+def _dtypes_fit(t: Sequence[TensorType], a: Attrs) -> bool:
+    if getattr(a, "accumulate", ""):
+        return factors_fit(t[0].dtype, t[1].dtype, a) and len(t) == 2
+    return len({k.dtype for k in t}) == 1
 
 
 def check_bias(what: str, t: Sequence[TensorType], channels: Dim) -> None:
@@ -138,7 +144,8 @@ def _windows(x: Any, kernel: Sequence[int], a: Attrs) -> Any:
 
 
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
-    data, w = pad_spatial(to_first(wide(x[0]), a.layout), a.pads), wide(x[1])
+    data, w = factors(x[:2], a)
+    data = pad_spatial(to_first(data, a.layout), a.pads)
     kernel, per_group = w.shape[2:], w.shape[0] // a.groups
     reach = [d * (k - 1) + 1 for d, k in zip(a.dilations, kernel, strict=True)]
     sizes = [
@@ -168,7 +175,7 @@ def _element(cx: ElementCx, index: Sequence[Index]) -> Value:
     axes = spatial_axes(a.layout, x.rank)
     channel = index[channel_axis(a.layout, x.rank)]
     group = _group(cx, channel)
-    acc = x.dtype.compute.name
+    acc = cx.result_type.dtype.compute.name
 
     def tap(k: tuple[Index, ...], total: Value) -> Sequence[Value]:
         places = [_place(cx, i, index[axis], k[i]) for i, axis in enumerate(axes)]

@@ -17,7 +17,7 @@ from cuvil.ir.record import PRIMITIVES
 from cuvil.ir.types import TensorType
 from cuvil.rewrite.rewriter import Rewriter
 
-PHASES = ("canonicalize", "fuse", "layout", "precision")
+PHASES = ("canonicalize", "fuse", "layout", "precision", "weights")
 Result = Value | Sequence[Value] | Mapping[Value, Value] | None
 Apply = Callable[[Rewriter, Operation], Result]
 
@@ -99,6 +99,7 @@ GROUPS = {
     "fuse": "fuse_norm_act",
     "layout": "memory_packing",
     "precision": "",
+    "weights": "",
 }
 
 

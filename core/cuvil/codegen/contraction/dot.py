@@ -3,12 +3,12 @@
 from llvmlite import ir
 
 from cuvil.codegen.facts import GROUPS, TargetFacts
-from cuvil.codegen.llvm_util import F32, F64, I32, BFloat, declare, fma, vector
+from cuvil.codegen.llvm_util import F32, F64, I8, I32, BFloat, declare, fma, vector
 
 
 def sum_type(dtype: str) -> ir.Type:
     """The IR type of a sum of products of this dtype or group."""
-    return F64 if dtype == "f64" else F32
+    return {"f64": F64, "u8s8x4": I32}.get(dtype, F32)
 
 
 def dot(
@@ -16,24 +16,54 @@ def dot(
 ) -> ir.Value:
     """total + x * y per lane; a group's lane is the sum of its products.
 
-    x, y: vectors of elements, or of groups as 32-bit integers.
+    x, y: vectors of elements, or of groups as 32-bit integers: of x the bytes are unsigned, of y
+    signed. Sums of bytes are exact and wrap.
     """
     if dtype not in GROUPS:
         return fma(b, x, y, total, facts.fma)
-    lanes = x.type.count
+    lanes = x.type.count if isinstance(x.type, ir.VectorType) else 1
     if dtype in facts.dots and lanes == facts.lanes(dtype):
-        kind = vector(BFloat(), 2 * lanes)
+        kind = vector(BFloat() if dtype == "bf16x2" else I8, 32 * lanes // _BITS[dtype])
         function = declare(b.module, facts.dots[dtype], total.type, [total.type, kind, kind])
         return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
+    if dtype == "u8s8x4":
+        return _add_bytes(b, x, y, total)
     for left, right in zip(_halves(b, x), _halves(b, y), strict=True):
         total = fma(b, left, right, total, facts.fma)
     return total
 
 
+_BITS = {"bf16x2": 16, "u8s8x4": 8}
+
+
+def add(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The sum of two sums."""
+    kind = x.type.element if isinstance(x.type, ir.VectorType) else x.type
+    return b.add(x, y) if isinstance(kind, ir.IntType) else b.fadd(x, y)
+
+
 def _halves(b: ir.IRBuilder, pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The first and the second bf16 of every pair as floats: their bits are a float's upper."""
-    lanes = pairs.type.count
-    kind = vector(F32, lanes)
-    low = ir.Constant(pairs.type, [ir.Constant(I32, 16)] * lanes)
-    high = ir.Constant(pairs.type, [ir.Constant(I32, 0xFFFF0000)] * lanes)
-    return b.bitcast(b.shl(pairs, low), kind), b.bitcast(b.and_(pairs, high), kind)
+    number = splat_like(pairs.type, F32)
+    low, high = _filled(pairs.type, 16), _filled(pairs.type, 0xFFFF0000)
+    return b.bitcast(b.shl(pairs, low), number), b.bitcast(b.and_(pairs, high), number)
+
+
+def _add_bytes(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+    for place in range(4):
+        up = _filled(x.type, 24 - 8 * place)
+        down = _filled(x.type, 24)
+        left, right = b.lshr(b.shl(x, up), down), b.ashr(b.shl(y, up), down)
+        total = b.add(total, b.mul(left, right))
+    return total
+
+
+def splat_like(kind: ir.Type, element: ir.Type) -> ir.Type:
+    """A type of as many lanes."""
+    return vector(element, kind.count) if isinstance(kind, ir.VectorType) else element
+
+
+def _filled(kind: ir.Type, value: int) -> ir.Constant:
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
+    return ir.Constant(kind, value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen.contraction.dot import dot, sum_type
+from cuvil.codegen.contraction.dot import add, dot, sum_type
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
     I64,
@@ -111,7 +111,7 @@ class _Emitter:
         result = sums[: self.count]
         for chain in range(1, self.shape.chains):
             extra = sums[chain * self.count : (chain + 1) * self.count]
-            result = [self.b.fadd(x, y) for x, y in zip(result, extra, strict=True)]
+            result = [add(self.b, x, y) for x, y in zip(result, extra, strict=True)]
         return result
 
     def _store(self, values: list[ir.Value]) -> None:
@@ -121,7 +121,7 @@ class _Emitter:
     def _add_to_tile(self, sums: list[ir.Value]) -> None:
         for place, value in zip(self._places(), self._joined(sums), strict=True):
             old = load(self.b, self.tile, place, self.kind)
-            store(self.b, self.b.fadd(old, value), self.tile, place)
+            store(self.b, add(self.b, old, value), self.tile, place)
 
     def _places(self) -> list[ir.Value]:
         """Element offsets of the tile's vectors."""

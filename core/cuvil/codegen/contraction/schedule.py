@@ -11,6 +11,7 @@ from math import gcd, prod
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index, Size
+from cuvil.codegen.contraction.dot import sum_type
 from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
@@ -188,7 +189,8 @@ def tile_shape(
     row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
     ahead = _AHEAD_BYTES // row_bytes if size[0] * size[1] >= _PREFETCH_ROWS else 0
     steps = _static_product([dim.extent for dim in schedule.k])
-    chunk = 0 if steps is not None and steps <= _CHUNK else _CHUNK
+    exact = isinstance(sum_type(spec.dtype), ir.IntType)
+    chunk = 0 if exact or (steps is not None and steps <= _CHUNK) else _CHUNK
     return MicroKernel(
         size, vectors, schedule.lanes, spec.panel, levels, chains, chains, unit, ahead, chunk,
         spec.dtype,

@@ -7,6 +7,7 @@ infinities and NaN, rounding to nearest even. Narrow types: see `narrow`.
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 
 from cuvil.codegen.llvm_util import F32, HALF, I1, I8, I16, bf16_to_f32, declare, mangled
@@ -166,6 +167,14 @@ def _float_to_float(m: MathBuilder, x: ir.Value, target: MathBuilder, narrowing:
     return _round_to_odd(m, x, target, value) if narrowing else value
 
 
+def _float_to_short(m: MathBuilder, x: ir.Value, target: MathBuilder) -> ir.Value:
+    """By way of i32, which vectors convert to: LLVM's saturating intrinsic takes lane by lane."""
+    limits = np.iinfo(target.dtype.numpy)
+    held = m.at_least(m.at_most(x, float(limits.max)), float(limits.min))
+    number = m.select(m.is_nan(x), 0.0, held)
+    return m.b.trunc(m.b.fptosi(number, like(x, ir.IntType(32))), target.type)
+
+
 def _round_to_odd(m: MathBuilder, x: ir.Value, target: MathBuilder, nearest: ir.Value) -> ir.Value:
     """f64 to f32 so that one more rounding, to f16, gives what a direct one would."""
     b = m.b
@@ -178,6 +187,9 @@ def _round_to_odd(m: MathBuilder, x: ir.Value, target: MathBuilder, nearest: ir.
 
 
 def _float_to_integer(m: MathBuilder, x: ir.Value, target: MathBuilder) -> ir.Value:
+    """Towards zero; what is too large becomes the greatest or least integer, NaN zero."""
+    if target.width < 32:
+        return _float_to_short(m, x, target)
     signed = "s" if target.dtype.kind == "int" else "u"
     name = f"llvm.fpto{signed}i.sat.{mangled(target.type)}.{mangled(m.type)}"
     return m.b.call(declare(m.b.module, name, target.type, [m.type]), [x])

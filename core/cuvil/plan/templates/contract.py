@@ -61,7 +61,8 @@ class Match:
         return self.packing.group
 
 
-GROUP = {"f32": 1, "bf16": 2}
+GROUP = {"f32": 1, "bf16": 2, "u8": 4}  # of the rows' dtype
+_SUMS = {("bf16", "bf16"): "f32", ("u8", "i8"): "i32"}
 
 
 def _match_contract(op: Operation, layouts: Layouts) -> Match | None:
@@ -74,16 +75,20 @@ def _match_conv(op: Operation, layouts: Layouts) -> Match | None:
 
 def _grouped(op: Operation, m: Match | None) -> Match | None:
     """The match in terms of groups of the operands' dtype; None where they do not divide it."""
-    dtype = tensor_type(op.operands[0]).dtype.name
-    group = GROUP[dtype]
-    if m is None or group == 1:
+    if m is None:
         return m
+    dtype, other = (tensor_type(v).dtype.name for v in (m.a, m.b))
+    group = GROUP.get(dtype, 0)
+    if group == 1:
+        return m
+    if not group:
+        return None
     strides = [
         *(s for x in m.batch for s in (x.a_stride, x.b_stride)),
         *(r.a_stride for r in m.rows), *(s for _, s in m.k[:-1]), m.k[-1][0],
     ]  # fmt: skip
     together = m.k[-1][1] == 1 and all(divisible_by(s, group) for s in strides)
-    if not together or attrs_of(op).accumulate != "f32":
+    if not together or _SUMS.get((dtype, other)) != attrs_of(op).accumulate:
         return None
     return replace(
         m,
@@ -92,7 +97,7 @@ def _grouped(op: Operation, m: Match | None) -> Match | None:
         ),
         rows=tuple(replace(r, a_stride=r.a_stride // group) for r in m.rows),
         k=(*((e, s // group) for e, s in m.k[:-1]), (m.k[-1][0] // group, 1)),
-        packing=replace(m.packing, dtype=dtype, group=group),
+        packing=replace(m.packing, dtype=other, group=group),
     )
 
 
@@ -191,7 +196,7 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
     return few and mine and fits and attrs_of(consumer).groups == 1 and image.dtype.name == "f32"
 
 
-DTYPES = frozenset(GROUP)
+DTYPES = frozenset({*GROUP, "i8"})
 MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
 
 

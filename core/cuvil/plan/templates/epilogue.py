@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cuvil.ir.names import Block, Value
 from cuvil.ir.nest_build import INDEX, Index
+from cuvil.ir.record import tensor_type
 from cuvil.ir.types import ElementType
 from cuvil.plan.kernel import Draft
 from cuvil.plan.pull import Axes, Puller
@@ -19,7 +20,8 @@ def epilogue(draft: Draft, walked: Sequence[int | None], rank: int, axes: Axes |
     """
     root, anchor = draft.group.root, draft.group.anchor
     assert anchor is not None
-    block = Block(arg_types=[ElementType.new("f32"), *[INDEX] * (len(walked) + 1)])
+    kind = tensor_type(anchor.results[0]).dtype.name
+    block = Block(arg_types=[ElementType.new(kind), *[INDEX] * (len(walked) + 1)])
     acc, *indices = block.args
     at: list[Index] = [0] * rank
     for axis, value in zip(walked, indices[:-1], strict=True):

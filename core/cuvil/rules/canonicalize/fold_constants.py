@@ -17,7 +17,15 @@ from cuvil.ir.record import Primitive, of
 from cuvil.ops.contract import parse
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
-from cuvil.rewrite.values import attrs_of, is_constant, owner, tensor_type
+from cuvil.rewrite.values import (
+    attrs_of,
+    dtype_of,
+    is_constant,
+    name_of,
+    owner,
+    rank_of,
+    tensor_type,
+)
 
 _DATA_ERRORS = (ValueError, IndexError, ArithmeticError)
 _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operands
@@ -56,7 +64,7 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     if out.dtype.is_string:  # its bytes have no place in the pool
         return None
     assert isinstance(out.size, int)
-    if out.size <= INLINE_LIMIT:
+    if out.size <= INLINE_LIMIT:  # not worth a product of bytes
         arrays = [_array(b, v) for v in op.operands]
         if any(a is None for a in arrays):
             return None
@@ -70,10 +78,25 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     nbytes = out.size * out.dtype.size
     if nbytes > max(_FREE_BYTES, 2 * sum(s.nbytes for s in sources if s)):
         return None
-    if any(s is None for s in sources):
+    if any(s is None for s in sources) or is_weights_of_codes(op):
         return None
     if "opaque" in record.tags:
         return _at_once(b, record, attrs, op)
+    return as_recipe(b, op)
+
+
+def is_weights_of_codes(op: Operation) -> bool:
+    """Whether an op makes a matrix of floats from one of bytes: products may take the bytes."""
+    bytes_of = dtype_of(op.operands[0]).size == 1 if op.operands else False
+    return name_of(op) == "dequantize_linear" and bytes_of and rank_of(op.results[0]) > 1
+
+
+def as_recipe(b: Rewriter, op: Operation) -> Value | None:
+    """The result of an op on constants as a recipe of the pool; None where the pool lacks them."""
+    record, attrs, out = of(op), attrs_of(op), tensor_type(op.results[0])
+    sources = [b.pool_constant(v) for v in op.operands]
+    if any(s is None for s in sources):
+        return None
     recipe = b.pool.add_recipe(
         f"cuvil.{record.name}",
         vars(attrs),

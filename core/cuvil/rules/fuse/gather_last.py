@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
-from cuvil.rewrite.values import attrs_of, dims_of, is_constant, one_user, rank_of, size_of
+from cuvil.rewrite.values import attrs_of, dims_of, is_constant, name_of, one_user, rank_of, size_of
 
 
 @rule(
@@ -27,6 +27,8 @@ from cuvil.rewrite.values import attrs_of, dims_of, is_constant, one_user, rank_
 def gather_last(b: Rewriter, op: Operation) -> Value | None:
     """f(row of a table) is a row of f(table), where the table is small and has no
     more rows than are looked up."""
+    if name_of(op) == "dequantize_linear":  # codes stay codes: see `gather_of_codes`
+        return None
     source = next((s for v in op.operands if (s := b.producer(v, "gather")) is not None), None)
     if source is None or one_user(source.results[0]) is not op:
         return None

@@ -1,0 +1,1 @@
+"""Rules about weights, when all products are what they will be."""
