@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from cuvil.errors import ModelError
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.build import INLINE_LIMIT, constant_array, location_name
+from cuvil.ir.build import INLINE_LIMIT, constant_array
 from cuvil.ir.dims import SymDim
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import Primitive, of
@@ -19,15 +17,12 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import (
     attrs_of,
-    dtype_of,
     is_constant,
-    name_of,
     owner,
-    rank_of,
     tensor_type,
 )
+from cuvil.rules.canonicalize._folding import DATA_ERRORS, as_recipe, evaluated, is_weights_of_codes
 
-_DATA_ERRORS = (ValueError, IndexError, ArithmeticError)
 _FREE_BYTES = 1 << 16  # a result of so many bytes may be larger than its operands
 _MOST_MULTIPLICATIONS = 1 << 30  # some seconds of numpy: whole networks of constants exceed it
 
@@ -69,8 +64,8 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         if any(a is None for a in arrays):
             return None
         try:
-            return b.const(_evaluate(record, arrays, attrs))
-        except _DATA_ERRORS:
+            return b.const(evaluated(record, arrays, attrs))
+        except DATA_ERRORS:
             return None  # an index outside, say: an error where the run gets there
     if _multiplications(record, attrs, op) > _MOST_MULTIPLICATIONS:
         return None
@@ -85,50 +80,11 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
     return as_recipe(b, op)
 
 
-def is_weights_of_codes(op: Operation) -> bool:
-    """Whether an op makes a matrix of floats from one of bytes: products may take the bytes."""
-    bytes_of = dtype_of(op.operands[0]).size == 1 if op.operands else False
-    return name_of(op) == "dequantize_linear" and bytes_of and rank_of(op.results[0]) > 1
-
-
-def as_recipe(b: Rewriter, op: Operation) -> Value | None:
-    """The result of an op on constants as a recipe of the pool; None where the pool lacks them."""
-    record, attrs, out = of(op), attrs_of(op), tensor_type(op.results[0])
-    sources = [b.pool_constant(v) for v in op.operands]
-    if any(s is None for s in sources):
-        return None
-    recipe = b.pool.add_recipe(
-        f"cuvil.{record.name}",
-        vars(attrs),
-        [s for s in sources if s],
-        out.dtype.name,
-        [d for d in out.dims if isinstance(d, int)],
-        _named(record, attrs, location_name(op)),
-    )
-    return b.pooled(recipe.key)
-
-
-def _multiplications(record: Primitive, attrs: Attrs, op: Operation) -> int:
-    """Those of a product or a convolution; 0 for others, which take as long as they are large."""
-    types = [tensor_type(v) for v in (*op.operands, *op.results)]
-    if record.name == "contract":
-        spec = parse(attrs.spec)
-        letters = [
-            pair for s, t in zip(spec, types, strict=True) for pair in zip(s, t.dims, strict=True)
-        ]
-        return prod(int(str(d)) for d in dict(letters).values())
-    if record.name in ("conv", "conv_transpose"):
-        x, w, *_, out = types
-        places = out.size if record.name == "conv" else x.size
-        return int(str(places)) * int(str(w.size)) // max(1, int(str(w.dims[0])))
-    return 0
-
-
 def _at_once(b: Rewriter, record: Primitive, attrs: Attrs, op: Operation) -> Value | None:
     """Of a custom operator, whose meaning may fail: then a run fails, if it gets there."""
     try:
-        return b.const(_evaluate(record, [_array(b, v) for v in op.operands], attrs))
-    except _DATA_ERRORS:
+        return b.const(evaluated(record, [_array(b, v) for v in op.operands], attrs))
+    except DATA_ERRORS:
         return None
 
 
@@ -146,21 +102,17 @@ def _array(b: Rewriter, value: Value) -> Any:
     return None if key and key not in b.pool else constant_array(op, b.pool)
 
 
-def _named(
-    record: Primitive, attrs: Attrs, where: str
-) -> Callable[[list[Any]], np.ndarray[Any, Any]]:
-    """The evaluation of a recipe, long after its op is gone: errors name the node."""
-
-    def evaluate(arrays: list[Any]) -> np.ndarray[Any, Any]:
-        try:
-            return _evaluate(record, arrays, attrs)
-        except _DATA_ERRORS as error:
-            raise ModelError(f"node '{where}': constants that do not fit: {error}") from error
-
-    return evaluate
-
-
-def _evaluate(record: Primitive, arrays: list[Any], attrs: Attrs) -> np.ndarray[Any, Any]:
-    assert record.evaluate is not None
-    with np.errstate(all="ignore"):
-        return np.asarray(record.evaluate(arrays, attrs)[0])
+def _multiplications(record: Primitive, attrs: Attrs, op: Operation) -> int:
+    """Those of a product or a convolution; 0 for others, which take as long as they are large."""
+    types = [tensor_type(v) for v in (*op.operands, *op.results)]
+    if record.name == "contract":
+        spec = parse(attrs.spec)
+        letters = [
+            pair for s, t in zip(spec, types, strict=True) for pair in zip(s, t.dims, strict=True)
+        ]
+        return prod(int(str(d)) for d in dict(letters).values())
+    if record.name in ("conv", "conv_transpose"):
+        x, w, *_, out = types
+        places = out.size if record.name == "conv" else x.size
+        return int(str(places)) * int(str(w.size)) // max(1, int(str(w.dims[0])))
+    return 0

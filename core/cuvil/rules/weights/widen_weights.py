@@ -8,7 +8,7 @@ from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import is_constant, name_of, users
-from cuvil.rules.canonicalize.fold_constants import as_recipe, is_weights_of_codes
+from cuvil.rules.canonicalize._folding import as_recipe, is_weights_of_codes
 
 _CODES = (np.arange(32 * 40).reshape(32, 40) % 255 - 127).astype(np.int8)
 
