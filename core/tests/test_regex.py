@@ -46,7 +46,7 @@ def test_what_only_re2_has(pattern, matching, other):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(", "a)", "[b-a]", "a**", "*", "a{1001}", "[a", r"\y", "(?z)"]
+    "pattern", ["(", "a)", "[b-a]", "a**", "*", "a{1001}", "a{2}{3}", "[a", r"\y", "(?z)"]
 )
 def test_what_is_no_pattern(pattern):
     with pytest.raises(PatternError):

@@ -203,8 +203,9 @@ class _Parser:
         if bounds is None:
             return node
         self.take("?")
-        if self.rest[:1] in ("*", "+", "?") and self.rest:
-            raise PatternError(f"nothing to repeat before {self.rest[0]}")
+        rest = self.rest
+        if self.bounds() is not None:
+            raise PatternError(f"nothing to repeat before {rest[0]}")
         least, most = bounds
         if not least <= (least if most is None else most) <= MOST_REPEATS:
             raise PatternError(f"a repetition {{{least},{most}}}")
