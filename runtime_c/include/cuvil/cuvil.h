@@ -16,8 +16,8 @@
  *
  * A model is immutable: any number of threads may use it, each with a context of its own. A context
  * holds what one run needs (arena, dims, scratch) and serves one run at a time. Nothing allocates
- * after a context is made, but for a created context whose arena has to grow and for outputs whose
- * memory is the runtime's.
+ * after a context is made, but for a created context whose arena has to grow, for outputs whose
+ * memory is the runtime's and for the bytes of strings that a run makes.
  */
 #ifndef CUVIL_CUVIL_H
 #define CUVIL_CUVIL_H
