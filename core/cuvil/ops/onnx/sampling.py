@@ -6,6 +6,7 @@ from itertools import product as combinations
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic"}
@@ -148,12 +149,16 @@ def tensor_scatter(
 ) -> Value:
     """`update` written into a cache from a position of each batch entry on."""
     rank, dims = cx.type(past).rank, cx.dims(update)
-    at = axis % rank
+    at = axis_in(cx, axis, rank)
     place = cx.b.iota(dims=[d if k == at else 1 for k, d in enumerate(dims)], axis=at)
     if write_indices is not None:
         start = cx.b.reshape(write_indices, dims=[dims[0], *[1] * (rank - 1)])
         place = cx.b.add(place, start)
+    size = cx.b.dims(dims=(cx.dims(past)[at],), shape=(), dtype="i64")
     if mode == "circular":
-        size = cx.b.dims(dims=(cx.dims(past)[at],), shape=(), dtype="i64")
         place = cx.b.mod(place, size)
+    elif mode == "linear":  # a place before the cache is none, not one from the end
+        place = cx.b.select(cx.b.lt(place, cx.b.scalar(0, "i64")), size, place)
+    else:
+        cx.bad(f"mode={mode!r}")
     return cx.b.scatter_elements(past, cx.b.broadcast(place, dims=dims), update, axis=at)
