@@ -44,14 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     busy, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if busy > max(0.5, cpus - options.threads):
         print(f"bench: {busy:.1f} other programs run on {cpus} cpus: times will be too long")
-    _fill(report, options.models, rules)
+    _fill(report, options, rules)
     print("\n".join(summary(report)))
     build = Path("build")
     build.mkdir(exist_ok=True)
     (build / "bench.json").write_text(json.dumps(report.to_json(), indent=1), encoding="utf-8")
     (build / "speed.svg").write_text(chart(report), encoding="utf-8")
     print("build/bench.json and build/speed.svg are written")
-    if options.publish:
+    if options.publish and options.list == "speed" and rules.precision == "fp32":
         publish.publish(report)
     return 1 if any(map(_wrong, report.rows + report.dynamic)) else 0
 
@@ -68,13 +68,15 @@ def machine(threads: int) -> str:
     )
 
 
-def _fill(report: Report, models: Sequence[str], rules: Rules) -> None:
+def _fill(report: Report, options: argparse.Namespace, rules: Rules) -> None:
+    models = options.models
     print(HEADINGS, flush=True)
-    for name in models or fixed_list("speed"):
+    for name in models or fixed_list(options.list):
         row = _in_child("speed", name, rules)
         report.rows.append(row)
         print("\n".join(row_lines(row, report.peak_gflops)), flush=True)
-    for name in [n for n in fixed_list("dynamic") if not models or n in models]:
+    free = fixed_list("dynamic") if options.list == "speed" else []
+    for name in [n for n in free if not models or n in models]:
         row = _in_child("dynamic", name, rules)
         report.dynamic.append(row)
         print(dynamic_line(row), flush=True)
@@ -109,6 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a zoo model; without: the list")
+    parser.add_argument(
+        "--list", default="speed", choices=["speed", "quantized"], help="which models, unless named"
+    )
     parser.add_argument("--threads", type=int, default=1, help="of every engine (default: 1)")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each model, about")
     parser.add_argument("--quick", action="store_true", help="one second for each model")

@@ -27,7 +27,7 @@ from tools.bench.flops import model_flops
 from tools.bench.peers import Call, PeerError, peer
 from tools.bench.timing import Timing, interleaved, speedups
 from tools.models import zoo
-from tools.models.case import ModelCase
+from tools.models.case import ModelCase, Tolerance
 from tools.models.judge import TOLERANCES, bound_ratio
 from tools.models.sources import Exported, torch_net
 
@@ -115,7 +115,8 @@ def measure_speed(name: str, rules: Rules) -> Row:
             except PeerError as error:
                 row.skipped[other] = str(error)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    _judge(row, calls, timings, ready, rules.precision)
+    exact = rules.precision == "fp32"
+    _judge(row, calls, timings, ready, case.tolerance if exact else TOLERANCES[rules.precision])
     return row
 
 
@@ -131,7 +132,7 @@ def measure_dynamic(name: str, rules: Rules) -> Row:
         made = compile_to_folder(case.path, Path(folder, "fixed"), options)
         calls["fixed"], ready["fixed"] = _load(made, inputs, rules.threads)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    _judge(row, calls, timings, ready, rules.precision)
+    _judge(row, calls, timings, ready, TOLERANCES[rules.precision])
     return row
 
 
@@ -179,7 +180,7 @@ def _judge(
     calls: Mapping[str, Call],
     timings: Mapping[str, Timing],
     ready: Mapping[str, float],
-    precision: str,
+    tolerance: Tolerance,
 ) -> None:
     """Fills the row's engines; outputs are compared with those of ONNX Runtime."""
     outputs = {name: call.outputs() for name, call in calls.items()}
@@ -193,13 +194,15 @@ def _judge(
             ready_ms=ready[name] * 1e3,
             settings=calls[name].settings,
             ratio=ratios.get(name),
-            error=None if reference is None else _error(outputs[name], reference, precision),
+            error=None if reference is None else _error(outputs[name], reference, tolerance),
         )
 
 
-def _error(got: Sequence[np.ndarray], reference: Sequence[np.ndarray], precision: str) -> float:
+def _error(
+    got: Sequence[np.ndarray], reference: Sequence[np.ndarray], tolerance: Tolerance
+) -> float:
     pairs = zip(got, reference, strict=True)
-    return max((bound_ratio(a, b, TOLERANCES[precision]) for a, b in pairs), default=0.0)
+    return max((bound_ratio(a, b, tolerance) for a, b in pairs), default=0.0)
 
 
 def _extents(case: ModelCase, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from tools.models import fills, light
 from tools.models.case import Feed, Fill, ModelCase, Shape, Tolerance, ZooError
+from tools.models.quantized import FORMS, Quantized
 from tools.models.sources import Exported, Light, Packaged, Source
 
 BERT_VOCABULARY = 30522
 FP32 = Tolerance()
+TOLERANCE_OF_BYTES = Tolerance(2e-2, 1e-2)  # a step of one code may grow on its way
+QUANTIZED = ("bert-base", "minilm", "resnet50", "resnet18")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ def names() -> list[str]:
     return list(_ROWS)
 
 
+def quantized_names() -> list[str]:
+    """Names of the models of bytes, which `names` leaves out: only about right by intent."""
+    return [f"{name}-{form}" for name in QUANTIZED for form in FORMS]
+
+
 def representatives() -> list[str]:
     """One model per architecture: the fixed list of the speed goal."""
     return [row.name for row in _ROWS.values() if row.representative]
@@ -40,6 +48,11 @@ def representatives() -> list[str]:
 
 def row(name: str) -> Row:
     """The table row; ZooError for an unknown name."""
+    stem, _, form = name.rpartition("-")
+    if stem in QUANTIZED and form in FORMS:
+        whole = _ROWS[stem]
+        source = Quantized(stem, whole.source, form)
+        return Row(name, whole.arch, source, whole.feeds, tolerance=TOLERANCE_OF_BYTES)
     if name not in _ROWS:
         raise ZooError(f"no zoo model {name!r}; there are {', '.join(_ROWS)}")
     return _ROWS[name]
