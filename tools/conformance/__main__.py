@@ -69,7 +69,8 @@ def _scored(form: str, names: Sequence[str], jobs: int, log: Path | None) -> lis
     def progress(outcome: Outcome) -> None:
         _dot(outcome)
         if file is not None:
-            print(json.dumps({"form": form, "outcome": asdict(outcome)}), file=file, flush=True)
+            file.write(json.dumps({"form": form, "outcome": asdict(outcome)}) + "\n")
+            file.flush()
 
     fresh = run_cases(form, [n for n in names if n not in found], jobs, progress)
     if file is not None:
