@@ -84,6 +84,15 @@ def test_a_library_and_the_engine_in_process_agree_to_the_bit() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_python_takes_the_tensors_of_sequences_in_a_row() -> None:
+    model = load(compiled("pairs").files["so"])
+    assert [t.name for t in model.inputs] == ["items[0]", "items[1]", "shift"]
+    items = [np.array([1, -2], np.float32), np.array([3], np.float32)]
+    first, second, kept, positive = model.run([*items, np.float32(0.5)])
+    assert (first.tolist(), second.tolist(), kept) == ([1.5, -1.5], [3.5], 0.5)
+    assert positive.tolist() == [1]
+
+
 def test_a_library_may_be_renamed_and_stripped(tmp_path: Path) -> None:
     path = tmp_path / "something-else.bin"
     shutil.copy(compiled("dense").files["so"], path)
