@@ -23,7 +23,8 @@ class Options:
     precision: "fp32" computes in the model's own types, "bf16" multiplies float32 as bfloat16.
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
-    kernels to do without ("winograd", ...). dims: symbols to fix. bounds: symbol -> (least,
+    kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""
+    for its own choice. dims: symbols to fix. bounds: symbol -> (least,
     greatest). elements: input that is a sequence -> how many tensors it holds, or an optional -> 1
     where it is there, 0 where not. name: prefix of every exported symbol; "" takes the model's.
     """
@@ -36,6 +37,7 @@ class Options:
     disable_rules: tuple[str, ...] = ()
     enable_rules: tuple[str, ...] = ()
     disable_kernels: tuple[str, ...] = ()
+    variant: str = ""
     graph_fusion: bool = True
     precision: str = "fp32"
     weights: str = "auto"

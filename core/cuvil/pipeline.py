@@ -27,7 +27,7 @@ from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
 from cuvil.rewrite.verify import verify_structure
-from cuvil.targets.backend import Backend, VariantSpec
+from cuvil.targets.backend import Backend, VariantSpec, variants_of
 from cuvil.targets.target import Target
 from cuvil.targets.target_list import Targets, resolve
 from cuvil.version import PRODUCER
@@ -105,9 +105,9 @@ def compile_graph(
     """Compiles a graph for the options' target.
 
     variants: overrides the backend's choice. best_only: builds the first of them that has a use.
-    weights_file: the file name where weights are to be
-    found; None leaves it to the options. library: with the C runtime and the C API of the header
-    inside. progress: told each stage as it begins. Raises cuvil.Error subclasses.
+    weights_file: the file name where weights are to be found; None leaves it to the options.
+    library: with the C runtime and the C API of the header inside. progress: told each stage as it
+    begins. Raises cuvil.Error subclasses.
     """
     progress("target")
     targets = resolve(options.target, options.cpu, options.features)
@@ -117,7 +117,8 @@ def compile_graph(
     wanted = RewriteOptions(selection(options), after_phase=check)
     with own_faults(f"{graph.name}: rewriting"):
         run_phases(graph, wanted, targets.rules())
-    chosen = useful(variants or backend.variants(target), graph)[: 1 if best_only else None]
+    chosen = useful(variants or variants_of(backend, target, options.variant), graph)
+    chosen = chosen[:1] if best_only else chosen
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])

@@ -92,3 +92,18 @@ def test_an_artefact_names_the_build_for_bfloat16(tmp_path: Any) -> None:
     compiler = cuvil.Compiler.load(path).optimize(target="x86_64", precision="bf16")
     variants = [v["name"] for v in compiler.compile(tmp_path / "out").manifest["variants"]]
     assert variants == ["avx512_bf16", "avx512", "avx2", "baseline"]
+
+
+@pytest.mark.parametrize("variant", ["avx2", "baseline"])
+def test_a_variant_by_name(variant: str) -> None:
+    data, shape = CASES["image"]
+    built = build_for_host(import_model(data), Options(variant=variant), lambda stage: None)
+    assert [v.name for v in built.variants] == [variant]
+    x = RNG.standard_normal(shape).astype("f4")
+    best, lesser = (cuvil.compile(data, variant=v, cache=False)(x) for v in ("", variant))
+    np.testing.assert_allclose(lesser, best, rtol=1e-4, atol=1e-5)
+
+
+def test_a_variant_that_there_is_not() -> None:
+    with pytest.raises(cuvil.OptionError, match=r"no variant 'avx3'; there are .*avx2, baseline"):
+        cuvil.compile(CASES["image"][0], variant="avx3")

@@ -55,6 +55,7 @@ EnableRule = Annotated[
 DisableKernel = Annotated[
     Words, typer.Option("--disable-kernel", metavar="KIND", help="do without a fast kernel")
 ]
+Variant = Annotated[str, typer.Option(help="the backend's only build to make: see 'cuvil targets'")]
 Precision = Annotated[
     str, typer.Option(help="fp32: the model's own types; bf16: products of float32 in bfloat16")
 ]
@@ -98,6 +99,7 @@ def options_of(
     features: str = "",
     opt_level: str = "2",
     precision: str = "fp32",
+    variant: str = "",
     dim: Sequence[str] | None = None,
     bound: Sequence[str] | None = None,
     elements: Sequence[str] | None = None,
@@ -114,7 +116,8 @@ def options_of(
     from cuvil.options import Options
 
     return Options(
-        target=target, cpu=cpu, features=features, opt_level=opt_level, precision=precision,  # type: ignore[arg-type]
+        target=target, cpu=cpu, features=features, opt_level=opt_level,  # type: ignore[arg-type]
+        precision=precision, variant=variant,
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
         elements=parse_sizes("--elements", elements),
         passes=None if passes is None else tuple(passes),

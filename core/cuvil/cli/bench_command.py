@@ -37,6 +37,7 @@ def bench(
     bound: arg.Bound = None,
     opt_level: arg.OptLevel = "2",
     precision: arg.Precision = "fp32",
+    variant: arg.Variant = "",
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
     disable_kernel: arg.DisableKernel = None,
@@ -57,7 +58,8 @@ def bench(
 
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        precision=precision, passes=passes, disable=disable_rule, disable_kernel=disable_kernel,
+        precision=precision, variant=variant, passes=passes, disable=disable_rule,
+        disable_kernel=disable_kernel,
         no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
     with progress() as stages:

@@ -28,6 +28,7 @@ def compile_model(
     weights: Annotated[str, typer.Option(help="auto, embed or external")] = "auto",
     opt_level: arg.OptLevel = "2",
     precision: arg.Precision = "fp32",
+    variant: arg.Variant = "",
     threads: Annotated[int | None, typer.Option(min=1, help="cpus that compile")] = None,
     dim: arg.Dim = None,
     bound: arg.Bound = None,
@@ -52,7 +53,7 @@ def compile_model(
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
         elements=elements,
-        precision=precision,
+        precision=precision, variant=variant,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
         weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,
         no_graph_fusion=no_graph_fusion,

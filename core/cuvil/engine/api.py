@@ -30,6 +30,7 @@ def compile(
     opt_level: int | str = 2,
     enable_graph_fusion: bool = True,
     winograd: bool = True,
+    variant: str = "",
     memory_plan: str = "static",
     passes: Sequence[str] | None = None,
     disable_rules: Sequence[str] = (),
@@ -52,9 +53,10 @@ def compile(
     bfloat16, and sums in float32: about three digits are right. opt_level: 0 to 3 or
     "O0" to "O3". winograd: whether convolutions by few taps may be computed with fewer products:
     at about twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil
-    neighbours of the results that it reaches. passes: names of rule groups or rules (None: all that
-    are on). threads: at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that the
-    process may use. cache: whether an earlier compile of the same may be used, and this one kept.
+    neighbours of the results that it reaches. variant: the backend's build to use (see `cuvil
+    targets`), by default the best that runs here. passes: names of rule groups or rules (None: all
+    that are on). threads: at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that
+    the process may use. cache: whether an earlier compile of the same may be used, and this one kept.
     folder: where external data lies, by default beside the file; weights_reader(location, offset,
     length) hands it out instead. progress: told each stage as it begins.
 
@@ -64,7 +66,7 @@ def compile(
         target=target, cpu=cpu, features=features, precision=precision, opt_level=opt_level,  # type: ignore[arg-type]
         graph_fusion=enable_graph_fusion, passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable_rules), enable_rules=tuple(enable_rules), name=name,
-        disable_kernels=() if winograd else ("winograd",),
+        disable_kernels=() if winograd else ("winograd",), variant=variant,
         dims=dict(dims or {}), bounds=dict(bounds or {}),
     )  # fmt: skip
     if memory_plan != "static":

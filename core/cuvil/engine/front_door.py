@@ -24,7 +24,7 @@ from cuvil.ops.custom.identity import files_of
 from cuvil.ops.custom.registry import OPERATORS
 from cuvil.options import Options
 from cuvil.pipeline import Built, Progress, compile_graph
-from cuvil.targets.backend import Backend, VariantSpec
+from cuvil.targets.backend import Backend, VariantSpec, variants_of
 from cuvil.targets.target import Target
 from cuvil.targets.target_list import resolve
 
@@ -109,15 +109,15 @@ def import_wanted(opened: OpenedModel, wanted: Wanted) -> Graph:
 def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:
     """Builds the one variant that this machine runs best, weights in a file beside the object."""
     backend, target = resolve(options.target, options.cpu, options.features).host
-    variants = runnable_variants(backend, target)
+    variants = runnable_variants(backend, target, options.variant)
     return compile_graph(
         graph, options, variants=variants, best_only=True, weights_file=WEIGHTS, progress=progress
     )
 
 
-def runnable_variants(backend: Backend, target: Target) -> list[VariantSpec]:
-    """The variants for a target that this machine can run, best first. TargetError when there is
-    none."""
+def runnable_variants(backend: Backend, target: Target, name: str = "") -> list[VariantSpec]:
+    """The variants for a target that this machine can run, best first; of that name alone, where
+    one is given. TargetError when there is none."""
     host = backend.host()
     if host is None or host.triple != target.triple:
         here = host.triple if host else "another cpu"
@@ -126,7 +126,7 @@ def runnable_variants(backend: Backend, target: Target) -> list[VariantSpec]:
             "use cuvil.Compiler or 'cuvil compile' for other targets"
         )
     have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
-    variants = backend.variants(target)
+    variants = variants_of(backend, target, name)
     found = [v for v in variants if not backend.feature_bits(v.requires) & ~have]
     if found:
         return found

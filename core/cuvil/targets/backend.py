@@ -7,12 +7,13 @@ plain data or a function of plain data; only rows of `kernels` see the code gene
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.kernel_table import KernelRow
+from cuvil.errors import OptionError
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.plan.devices import DeviceKernel, Supports
@@ -53,6 +54,18 @@ class VariantSpec:
     requires: tuple[str, ...]
     facts: TargetFacts
     products: frozenset[str] = frozenset()
+
+
+def variants_of(backend: Backend, target: Target, name: str = "") -> list[VariantSpec]:
+    """The builds for a target, best first; of that name alone, whatever the target's cpu, where one
+    is given. Raises OptionError for a name that there is not."""
+    if not name:
+        return list(backend.variants(target))
+    every = backend.variants(replace(target, cpu="", features=()))
+    found = [v for v in every if v.name == name]
+    if not found:
+        raise OptionError(f"no variant '{name}'; there are {', '.join(v.name for v in every)}")
+    return found
 
 
 @dataclass(frozen=True)
