@@ -47,10 +47,7 @@ def bench(
     custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
-    """Times a model beside other engines.
-
-    All run in turn in one process; medians of the same rounds are compared.
-    """
+    """Times a model beside other engines, in turn in one process: ratios are medians of rounds."""
     from cuvil.cli.console import print_json, progress
     from cuvil.cli.inputs import make_inputs
     from cuvil.cli.models import engine_for
@@ -59,8 +56,7 @@ def bench(
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
         precision=precision, variant=variant, passes=passes, disable=disable_rule,
-        disable_kernel=disable_kernel,
-        no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
+        disable_kernel=disable_kernel, no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
     with progress() as stages:
         engine = engine_for(model, options, threads, not no_cache, stages)
@@ -71,8 +67,9 @@ def bench(
         calls |= peers
         stages("measure")
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=seconds)
-        result = summary(calls, timings) | {"skipped": skipped, "threads": threads}
-        result |= {"model": model, "inputs": {n: list(a.shape) for n, a in feed.items()}}
+        shapes = {n: list(a.shape) for n, a in feed.items()}
+        asked = {"skipped": skipped, "threads": threads, "model": model, "inputs": shapes}
+        result = summary(calls, timings) | asked
         if kernels:
             stages("time the kernels")
             result["kernels"] = kernel_rows(engine, model, options, feed)

@@ -56,9 +56,9 @@ def compile(
     neighbours of the results that it reaches. variant: the backend's build to use (see `cuvil
     targets`), by default the best that runs here. passes: names of rule groups or rules (None: all
     that are on). threads: at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that
-    the process may use. cache: whether an earlier compile of the same may be used, and this one kept.
-    folder: where external data lies, by default beside the file; weights_reader(location, offset,
-    length) hands it out instead. progress: told each stage as it begins.
+    the process may use. cache: whether an earlier compile of the same may be used, and this one
+    kept. folder: where external data lies, by default beside the file; weights_reader(location,
+    offset, length) hands it out instead. progress: told each stage as it begins.
 
     Raises ModelError, UnsupportedError, TargetError, OptionError and others of cuvil.Error.
     """

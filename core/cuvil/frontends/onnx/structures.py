@@ -12,7 +12,7 @@ from cuvil.frontends.onnx.shapes import element_types
 from cuvil.ir.groups import NONE, SEQUENCE, Group
 from cuvil.ir.names import Value
 from cuvil.ir.types import TensorType
-from cuvil.ops.onnx.sequence import Absent
+from cuvil.ops.onnx.absent import Absent
 
 __all__ = [
     "Structure", "counted", "flattened", "grouped", "in_order", "input_group", "named",

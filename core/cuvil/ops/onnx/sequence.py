@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuvil.ir.dims import Dim, SymDim
+from cuvil.ops.onnx.absent import Absent
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents
 from cuvil.ops.onnx.helpers import axis_in, index_list, static, unsqueezed
@@ -13,10 +14,6 @@ from cuvil.ops.onnx.recurrent_loop import part
 from cuvil.ops.onnx.registry import onnx_op
 
 Sequence = list[Value]
-
-
-class Absent(list[Value]):
-    """An optional that is not there."""
 
 
 MOST_PARTS = 4096

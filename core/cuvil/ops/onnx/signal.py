@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuvil.ir.dims import Dim, SymDim
+from cuvil.ir.dims import Dim, SymDim, literal
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.helpers import axis_in, index_list, static
 from cuvil.ops.onnx.movement import padded, sliced
@@ -89,7 +89,7 @@ def _dft_of_any(cx: Cx, x: Value, axis: int, n: Dim, inverse: int, onesided: int
     cos, sin = b.cos(angle), b.sin(angle)
     if inverse:
         cos, sin = b.div(cos, size), b.neg(b.div(sin, size))
-    rows = [[cos, b.neg(sin)], [sin, cos]][: cx.dims(x)[-1]]
+    rows = [[cos, b.neg(sin)], [sin, cos]][: literal(cx.dims(x)[-1])]
     parts = [b.concat(*(b.reshape(v, dims=(n, 1, kept, 1)) for v in row), axis=3) for row in rows]
     table = b.concat(*parts, axis=1) if len(parts) == 2 else parts[0]
     return _product(cx, x, axis, b.cast(table, to=name))
