@@ -68,6 +68,21 @@ def conv(p: Program) -> Value:
     return result
 
 
+def depthwise(p: Program) -> Value:
+    """A kernel of its own for every channel."""
+    x = p.pick(lambda t: 3 <= t.rank <= 4 and t.dtype.name == "f32" and isinstance(t.dims[-1], int))
+    channels, n = int(p.dims(x)[-1]), len(p.dims(x)) - 2  # type: ignore[arg-type]
+    weights = p.constant([channels, 1, *(p.choice((1, 2, 3)) for _ in range(n))], "f32")
+    result = p.emit(
+        "conv", x, weights, strides=[p.choice((1, 1, 2)) for _ in range(n)],
+        dilations=[p.choice((1, 1, 2)) for _ in range(n)],
+        pads=[p.choice((0, 1)) for _ in range(2 * n)], groups=channels, layout="channels_last",
+    )  # fmt: skip
+    if p.is_empty(x) or p.is_empty(result):
+        raise Misfit
+    return result
+
+
 def conv_transpose(p: Program) -> Value:
     x = p.pick(lambda t: 3 <= t.rank <= 4 and t.dtype.name in ("f32", "f64") and t.is_static)
     if p.is_empty(x):
@@ -190,6 +205,6 @@ def determinant(p: Program) -> Value:
 
 
 HEAVY: tuple[tuple[int, Step], ...] = (
-    (12, contract), (6, product_of_two), (8, conv), (2, conv_transpose), (4, pool),
+    (12, contract), (6, product_of_two), (8, conv), (3, depthwise), (2, conv_transpose), (4, pool),
     (1, pool_argmax), (4, attention), (2, resize), (3, quantize), (1, determinant),
 )  # fmt: skip
