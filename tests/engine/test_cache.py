@@ -292,6 +292,22 @@ def test_a_folder_that_others_can_write_is_refused(root: Path) -> None:
     assert not entries(root)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_folder_that_another_user_made_or_leads_to_is_refused(root: Path) -> None:
+    """As happens below /tmp, where anybody may be first."""
+    root.mkdir()
+    os.chown(root, 65534, 65534)
+    with warned("belongs to another user"):
+        compiled(small_models.add())
+    root.rmdir()
+    (root.parent / "mine").mkdir(mode=0o700)
+    root.symlink_to("mine")
+    os.chown(root, 65534, 65534, follow_symlinks=False)
+    with warned("belongs to another user"):
+        compiled(small_models.add())
+    assert not list((root.parent / "mine").iterdir())
+
+
 def test_the_folder_becomes_private(root: Path) -> None:
     root.mkdir(mode=0o755)
     compiled(small_models.add())

@@ -183,6 +183,61 @@ def test_no_inputs_and_no_nodes() -> None:
     check(folded, [-1, -2])
 
 
+@pytest.mark.parametrize(
+    "dims",
+    [[1 << 62, 1 << 62], [0, 1 << 62], [1 << 31, 1 << 31], [(1 << 63) - 1, 2], [1 << 49, 0]],
+    ids=str,
+)
+def test_declared_extents_that_no_machine_holds(dims: list[int]) -> None:
+    m = Model()
+    m.keep(m.op("Add", m.op("MatMul", m.feed(np.zeros((2, 2), "f4"), dims), m.const(np.eye(2))),
+                m.const(f32(1))))  # fmt: skip
+    with pytest.raises(ModelError, match="elements, the limit is"):
+        m.engine()
+
+
+NAMES = (
+    "", "a b", "N*", "(" * 10_000, "9" * 5000, "N" * 100_000, "2**99999999", "N**9999",
+    "N//0", "N%0", "N\n\x00", "-" * 5000 + "N", "max(1," * 1000 + "N" + ")" * 1000, 'N"; drop',
+    "\\", "é", "维度", "__import__('os')", "if", "main", "+".join(f"a{i}" for i in range(1000)),
+    "N-M", "-1",
+)  # fmt: skip
+
+
+def test_names_of_dims_with_anything_in_them() -> None:
+    """A name is a name: what is no expression of other names stands for itself."""
+    for name in NAMES:
+        m = Model()
+        x = m.feed(arange(3, 2), [name, "M"])
+        m.keep(m.op("MatMul", x, m.op("Transpose", x)))
+        engine = m.engine(opt_level=0)
+        for n in (3, 1):
+            check(outputs_of(m, engine, {x: arange(n, 2)})[0], arange(n, 2) @ arange(n, 2).T)
+
+
+def test_functions_that_call_each_other() -> None:
+    m = Model()
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    for name, other in (("F", "G"), ("G", "F")):
+        call = helper.make_node(other, ["a"], ["b"], domain="local")
+        m.functions.append(helper.make_function("local", name, ["a"], ["b"], [call], opsets))
+    m.keep(m.op("F", m.feed(arange(3)), domain="local"))
+    with pytest.raises(ModelError):
+        m.engine()
+
+
+def test_a_branch_that_needs_what_comes_after_it() -> None:
+    m = Model()
+    x, c = m.feed(arange(3)), m.feed(np.bool_(True))
+    inner = [helper.make_node("Neg", ["late"], ["o"])]
+    graph = helper.make_graph(inner, "b", [], [helper.make_empty_tensor_value_info("o")])
+    m.node("If", [c], ["chosen"], then_branch=graph, else_branch=graph)
+    m.node("Add", ["chosen", x], ["late"])
+    m.keep("late")
+    with pytest.raises(ModelError):
+        m.engine()
+
+
 @pytest.mark.parametrize("kind", [8, 16, 17, 14, 22, 23, 0, 99])
 def test_element_types_that_may_not_be_supported(kind: int) -> None:
     """Strings, bfloat16, float8, complex, 4-bit, none, unknown."""

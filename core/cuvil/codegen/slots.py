@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cuvil.ir.dims import Dim, symbols
+from cuvil.ir.dims import Dim, symbol, symbols
 
 
 class SlotTable:
@@ -27,7 +27,7 @@ class SlotTable:
     def of(self, expr: Dim) -> int:
         """The slot that holds the value of a (symbolic) expression."""
         names = symbols(expr)
-        if len(names) == 1 and str(expr) in (names[0], f'"{names[0]}"'):
+        if len(names) == 1 and expr == symbol(names[0]):
             return self.of_symbol(names[0])
         for name in names:
             self.of_symbol(name)

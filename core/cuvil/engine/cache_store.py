@@ -215,8 +215,8 @@ def _take(handle: int, timeout_s: float, waiting: Callable[[], None]) -> bool:
 
 def _require_private(root: Path) -> None:
     """OSError unless nobody but this user could have put files into `root`."""
-    info = root.stat()
-    if info.st_uid != os.geteuid():
+    link, info = root.lstat(), root.stat()
+    if info.st_uid != os.geteuid() or link.st_uid not in (0, info.st_uid):
         raise OSError(errno.EPERM, f"{root} belongs to another user")
     if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise OSError(errno.EPERM, f"{root} is writable by others: chmod 700 {root}, or remove it")

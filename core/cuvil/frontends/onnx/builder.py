@@ -91,7 +91,7 @@ class FoldingBuilder(Builder):
     def _checked(self, name: str, operands: Sequence[Value], results: Any) -> Any:
         values = results if isinstance(results, tuple) else (results,)
         for value in values:
-            _check(tensor_type(value))
+            check_size(tensor_type(value))
         if values:
             types = [tensor_type(v) for v in operands]
             out = [tensor_type(v) for v in values]
@@ -100,7 +100,8 @@ class FoldingBuilder(Builder):
         return results
 
 
-def _check(kind: TensorType) -> None:
+def check_size(kind: TensorType) -> None:
+    """ValueError for a type that no machine can hold."""
     if kind.rank > MAX_RANK:
         raise ValueError(f"rank {kind.rank}, the limit is {MAX_RANK}")
     total = 1
@@ -108,6 +109,6 @@ def _check(kind: TensorType) -> None:
         if isinstance(dim, int):
             if dim < 0:
                 raise ValueError(f"negative extent in shape [{', '.join(map(str, kind.dims))}]")
-            total *= dim
+            total *= max(dim, 1)  # no machine counts the others, though a 0 makes them none
     if total > MAX_ELEMENTS:
         raise ValueError(f"a tensor of {total} elements, the limit is {MAX_ELEMENTS}")

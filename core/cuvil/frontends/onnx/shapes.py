@@ -9,6 +9,7 @@ from types import MappingProxyType
 import onnx_ir as ir
 
 from cuvil.errors import ModelError, UnsupportedError
+from cuvil.frontends.onnx.builder import check_size
 from cuvil.ir.dims import Dim, SymDim, parse_dim, substitute, symbol, symbols
 from cuvil.ir.dtypes import from_onnx
 from cuvil.ir.types import TensorType
@@ -123,7 +124,12 @@ def _tensor_type(
         taken.fresh(f"{hint}_{axis}") if dim is None else _dim(dim, plain)
         for axis, dim in enumerate(_names(value))
     ]
-    return TensorType.of(dims, element)
+    kind = TensorType.of(dims, element)
+    try:
+        check_size(kind)
+    except ValueError as error:
+        raise ModelError(f"{where}: {error}") from error
+    return kind
 
 
 def _dim(dim: str | int, plain: set[str]) -> Dim:
