@@ -38,8 +38,15 @@ TARGETS = [
 ]
 
 
+_PAIRS = "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"
 GROUPED = [
     *TARGETS,
+    *(
+        pytest.param(
+            replace(t.values[0], dots={"i16x2": name}), id=f"{t.id}-of-pairs", marks=t.marks
+        )
+        for t, name in zip(TARGETS, _PAIRS, strict=True)
+    ),
     pytest.param(
         replace(
             FMA16,

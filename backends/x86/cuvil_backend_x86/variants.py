@@ -61,6 +61,7 @@ def _avx512(triple: str) -> VariantSpec:
         triple, "x86-64-v4", "", vector_bits=512, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=1024 * 1024, prefer_vector_width=512,
+        dots={"i16x2": "llvm.x86.avx512.pmaddw.d.512"},
     )  # fmt: skip
     return VariantSpec("avx512", AVX512, facts)
 
@@ -70,9 +71,11 @@ def _avx2(triple: str) -> VariantSpec:
         triple, "x86-64-v3", "", vector_bits=256, vector_registers=16, fma=True,
         rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=256 * 1024, prefer_vector_width=256,
+        dots={"i16x2": "llvm.x86.avx2.pmadd.wd"},
     )  # fmt: skip
     return VariantSpec("avx2", AVX2, facts)
 
 
 def _baseline(triple: str) -> VariantSpec:
-    return VariantSpec("baseline", (), TargetFacts(triple, "x86-64", ""))
+    facts = TargetFacts(triple, "x86-64", "", dots={"i16x2": "llvm.x86.sse2.pmadd.wd"})
+    return VariantSpec("baseline", (), facts)

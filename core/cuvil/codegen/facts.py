@@ -26,7 +26,8 @@ class TargetFacts:
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
     prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
-    dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups.
+    dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups;
+    "i16x2" -> (left, right) -> sums of pairs of products, for bytes where they have none.
     """
 
     triple: str

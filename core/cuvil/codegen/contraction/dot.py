@@ -3,7 +3,7 @@
 from llvmlite import ir
 
 from cuvil.codegen.facts import GROUPS, TargetFacts
-from cuvil.codegen.llvm_util import F32, F64, I8, I32, BFloat, declare, fma, vector
+from cuvil.codegen.llvm_util import F32, F64, I8, I16, I32, BFloat, declare, fma, vector
 
 
 def sum_type(dtype: str) -> ir.Type:
@@ -27,7 +27,8 @@ def dot(
         function = declare(b.module, facts.dots[dtype], total.type, [total.type, kind, kind])
         return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
     if dtype == "u8s8x4":
-        return _add_bytes(b, x, y, total)
+        pairs = facts.dots.get("i16x2") if lanes == facts.lanes(dtype) else None
+        return _add_pairs(b, x, y, total, pairs) if pairs else _add_bytes(b, x, y, total)
     for left, right in zip(_halves(b, x), _halves(b, y), strict=True):
         total = fma(b, left, right, total, facts.fma)
     return total
@@ -47,6 +48,20 @@ def _halves(b: ir.IRBuilder, pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
     number = splat_like(pairs.type, F32)
     low, high = _filled(pairs.type, 16), _filled(pairs.type, 0xFFFF0000)
     return b.bitcast(b.shl(pairs, low), number), b.bitcast(b.and_(pairs, high), number)
+
+
+def _add_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, name: str) -> ir.Value:
+    """Bytes 0 and 2, then 1 and 3, as 16-bit integers: their products and sums are exact."""
+    lanes = x.type.count
+    kind = vector(I16, 2 * lanes)
+    function = declare(b.module, name, total.type, [kind, kind])
+    eight = ir.Constant(kind, [ir.Constant(I16, 8)] * (2 * lanes))
+    left, right = b.bitcast(x, kind), b.bitcast(y, kind)
+    low = b.lshr(b.shl(left, eight), eight), b.ashr(b.shl(right, eight), eight)
+    high = b.lshr(left, eight), b.ashr(right, eight)
+    for pair in (low, high):
+        total = b.add(total, b.call(function, pair))
+    return total
 
 
 def _add_bytes(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
