@@ -8,7 +8,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "tests" / "faults"
 # The list's ids are not consecutive: rows were dropped before it was published.
 IDS = """

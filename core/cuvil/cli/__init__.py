@@ -37,9 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        _say(_message(error))
-        return 1
+        interrupted = _came_from_interrupt(error)
+        _say("interrupted" if interrupted else _message(error))
+        return 130 if interrupted else 1
     return 0
+
+
+def _came_from_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is what an extension module made of an interrupt while it was loaded."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _message(error: Exception) -> str:
