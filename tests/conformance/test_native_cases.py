@@ -23,7 +23,7 @@ from cuvil.onnx_backend import CuvilBackend
 guard.install()
 for backend in (ReferenceBackend, PlanBackend):
     reason = Suite(backend).run("test_relu").reason
-    assert "is out of this process: only compiled code may compute" in reason, reason
+    assert "only compiled code may compute" in reason, reason
 outcome = Suite(CuvilBackend).run("test_relu")
 assert outcome.passed, outcome
 node = onnx.helper.make_node("Relu", ["x"], ["y"])

@@ -18,18 +18,18 @@ from cuvil.engine.engine import Engine
 from cuvil.ops import interpreter
 from cuvil.plan import interpreter as plan_interpreter
 
-__all__ = ["NotNativeError", "install", "watched"]
+__all__ = ["NotNativeError", "install", "refuse", "watched"]
 
 _MUST_NOT_RUN = ("cuvil.", "cuvil_backend_", "onnx")
 _MAY_RUN = ("cuvil.engine.", "cuvil.errors")  # between a caller's arrays and compiled code
 
-_ENTRIES: tuple[tuple[Any, str], ...] = (
-    (interpreter, "run"),
-    (interpreter, "trace"),
-    (interpreter, "evaluate_op"),
-    (plan_interpreter, "run_plan"),
-    (onnx.reference.ReferenceEvaluator, "run"),
-    (onnx.reference.op_run.OpRun, "run"),
+_ENTRIES: tuple[Callable[..., Any], ...] = (
+    interpreter.run,
+    interpreter.trace,
+    interpreter.evaluate_op,
+    plan_interpreter.run_plan,
+    onnx.reference.ReferenceEvaluator.run,
+    onnx.reference.op_run.OpRun.run,
 )
 
 
@@ -39,10 +39,19 @@ class NotNativeError(Exception):
 
 def install() -> None:
     """For the rest of the process: interpreters raise, and runs of engines are `watched`."""
-    for owner, name in _ENTRIES:
-        setattr(owner, name, _refusal(f"{getattr(owner, '__name__', owner)}.{name}"))
+    for entry in _ENTRIES:
+        entry.__code__ = _gone.__code__  # whatever names it goes by
     Engine.run = watched(Engine.run)  # type: ignore[method-assign]
     Engine.__call__ = watched(Engine.__call__)  # type: ignore[method-assign]
+
+
+def refuse() -> NoReturn:
+    """Raises NotNativeError."""
+    raise NotNativeError("this is out of the process: only compiled code may compute")
+
+
+def _gone(*_: Any, **__: Any) -> None:
+    __import__("tools.conformance.guard", fromlist=["refuse"]).refuse()
 
 
 def watched(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,10 +77,3 @@ def watched(run: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return guarded
-
-
-def _refusal(what: str) -> Callable[..., NoReturn]:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise NotNativeError(f"{what} is out of this process: only compiled code may compute")
-
-    return refuse
