@@ -136,3 +136,27 @@ def test_what_is_not_supported_says_so():
     with pytest.raises(UnsupportedError, match="constants"):
         run_ms("MatMulNBits", [rand(1, 16), np.zeros((2, 1, 8), np.uint8), rand(2)],
                K=16, N=2, block_size=16)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "pattern, least, expected",
+    [
+        ("[a-z]+", 1, [["the", "cat", "a"], ["#", "#", "#"], ["stra", "e", "b"]]),
+        ("[a-z]+", 2, [["the", "cat"], ["#", "#"], ["stra", "#"]]),
+        (r"\w\w", 1, [["th", "ca"], ["12", "#"], ["st", "ra"]]),
+        ("[ß-]", 1, [["-"], ["#"], ["ß"]]),
+    ],
+)
+def test_tokens_are_matches_from_left_to_right(pattern, least, expected):
+    x = np.array(["the-cat a", "123", "straße b"], object)
+    y = run_ms("Tokenizer", [x], mark=0, mincharnum=least, pad_value="#", tokenexp=pattern)
+    assert y.tolist() == expected
+    none = run_ms("Tokenizer", [x[1:2]], mark=0, mincharnum=1, pad_value="#", tokenexp="[a-z]")
+    assert none.shape == (1, 0)
+
+
+@pytest.mark.parametrize("pattern", ["a|ab", "a+?", "(ab?)(bc)?", r"\bword"])
+def test_patterns_whose_longest_match_may_be_another_are_refused(pattern):
+    with pytest.raises(UnsupportedError, match="tokenexp"):
+        run_ms("Tokenizer", [np.array(["x"], object)], mark=0, mincharnum=1, pad_value="#",
+               tokenexp=pattern)  # fmt: skip

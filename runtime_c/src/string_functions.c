@@ -47,16 +47,29 @@ CUVIL_STRING_FUNCTION(find) {
 
 /* ---- patterns ---- */
 
+typedef struct automaton {
+  uint32_t classes;
+  const uint8_t *class_of, *accepts;
+  const uint32_t *follow;
+} automaton;
+
+static automaton read_automaton(const void *table) {
+  const uint32_t *head = table;
+  const uint8_t *class_of = (const uint8_t *)(head + 2), *accepts = class_of + 256;
+  const void *follow = accepts + (head[0] + 3) / 4 * 4;
+  return (automaton){head[1], class_of, accepts, follow};
+}
+
+static uint32_t step(const automaton *a, uint32_t state, char byte) {
+  return a->follow[state * a->classes + a->class_of[(uint8_t)byte]];
+}
+
 CUVIL_STRING_FUNCTION(match) {
   (void)run, (void)numbers;
-  const uint32_t *head = table;
-  uint32_t states = head[0], classes = head[1], state = 1;
-  const uint8_t *class_of = (const uint8_t *)(head + 2), *accepts = class_of + 256;
-  const uint32_t *follow = (const uint32_t *)(const void *)(accepts + (states + 3) / 4 * 4);
-  for (int64_t i = 0; state && i < texts[0].size; i++) {
-    state = follow[state * classes + class_of[(uint8_t)texts[0].data[i]]];
-  }
-  *(int64_t *)result = accepts[state];
+  automaton a = read_automaton(table);
+  uint32_t state = 1;
+  for (int64_t i = 0; state && i < texts[0].size; i++) state = step(&a, state, texts[0].data[i]);
+  *(int64_t *)result = a.accepts[state];
   return CUVIL_OK;
 }
 
@@ -236,5 +249,63 @@ CUVIL_STRING_FUNCTION(piece) {
   *(cuvil_string *)result = NOTHING;
   while (left >= 0 && next_piece(&c, list_item(table, 0), &piece)) left--;
   if (left < 0) *(cuvil_string *)result = piece;
+  return CUVIL_OK;
+}
+
+/* ---- tokens ---- */
+
+/* How many bytes from `at` on the longest match has; 0: none but perhaps an empty one. */
+static int64_t match_length(const automaton *a, const char *at, const char *end) {
+  int64_t longest = 0;
+  uint32_t state = 1;
+  for (const char *p = at; state && p < end;) {
+    state = step(a, state, *p++);
+    if (a->accepts[state]) longest = p - at;
+  }
+  return longest;
+}
+
+static int64_t count_characters(const char *at, int64_t size) {
+  const char *end = at + size;
+  int64_t count = 0;
+  for (int length; at < end; at += length, count++) {
+    decode((const uint8_t *)at, (const uint8_t *)end, &length);
+  }
+  return count;
+}
+
+/* The next match of at least `least` characters from c->at on. */
+static int next_token(cursor *c, const automaton *a, int64_t least, cuvil_string *token) {
+  while (c->at < c->end) {
+    int64_t size = match_length(a, c->at, c->end);
+    int length;
+    decode((const uint8_t *)c->at, (const uint8_t *)c->end, &length);
+    *token = (cuvil_string){c->at, size};
+    c->at += size ? size : length;
+    if (size && count_characters(token->data, size) >= least) return 1;
+  }
+  return 0;
+}
+
+CUVIL_STRING_FUNCTION(tokens) {
+  (void)run;
+  automaton a = read_automaton(table);
+  cuvil_string token;
+  cursor c = begin_pieces(texts[0], 0);
+  int64_t count = 0;
+  while (next_token(&c, &a, numbers[0], &token)) count++;
+  *(int64_t *)result = count;
+  return CUVIL_OK;
+}
+
+CUVIL_STRING_FUNCTION(token) {
+  (void)run;
+  automaton a = read_automaton(table);
+  cuvil_string token;
+  cursor c = begin_pieces(texts[0], 0);
+  int64_t left = numbers[0];
+  *(cuvil_string *)result = NOTHING;
+  while (left >= 0 && next_token(&c, &a, numbers[1], &token)) left--;
+  if (left < 0) *(cuvil_string *)result = token;
   return CUVIL_OK;
 }

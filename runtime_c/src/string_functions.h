@@ -22,5 +22,7 @@ CUVIL_STRING_FUNCTION(concat); /* two strings, one behind the other */
 CUVIL_STRING_FUNCTION(case);   /* every character by a case mapping */
 CUVIL_STRING_FUNCTION(count);  /* how many pieces there are after at most numbers[0] splits */
 CUVIL_STRING_FUNCTION(piece);  /* piece numbers[0] after at most numbers[1] splits, or "" */
+CUVIL_STRING_FUNCTION(tokens); /* how many matches have at least numbers[0] characters */
+CUVIL_STRING_FUNCTION(token);  /* match numbers[0] of those of at least numbers[1], or "" */
 
 #endif

@@ -104,19 +104,38 @@ static void test_pieces(void) {
   check_pieces("aaa", "aa", -1, (const char *const[]){"", "a", NULL});
 }
 
+/* a*b: classes other, a, b; states none, start, end */
+static const struct {
+  uint32_t head[2];
+  uint8_t classes[256], accepts[4];
+  uint32_t follow[9];
+} as_and_b = {{3, 3}, {['a'] = 1, ['b'] = 2}, {0, 0, 1}, {0, 0, 0, 0, 1, 2, 0, 0, 0}};
+
 static void test_match(void) {
-  /* a*b: classes other, a, b; states none, start, end */
-  static struct {
-    uint32_t head[2];
-    uint8_t classes[256], accepts[4];
-    uint32_t follow[9];
-  } table = {{3, 3}, {['a'] = 1, ['b'] = 2}, {0, 0, 1}, {0, 0, 0, 0, 1, 2, 0, 0, 0}};
   static const char *const words_of[] = {"b", "aab", "", "a", "ba", "a\xFF"};
   for (int i = 0; i < 6; i++) {
     cuvil_string given = text(words_of[i]);
     int64_t found;
-    CHECK(!cuvil_string_match(&run, &given, NULL, &table, &found) && found == (i < 2));
+    CHECK(!cuvil_string_match(&run, &given, NULL, &as_and_b, &found) && found == (i < 2));
   }
+}
+
+static void check_tokens(const char *given, int64_t least, const char *const *expected) {
+  cuvil_string whole = text(given), token;
+  int64_t count, wanted = 0;
+  while (expected[wanted]) wanted++;
+  CHECK(!cuvil_string_tokens(&run, &whole, &least, &as_and_b, &count) && count == wanted);
+  for (int64_t i = 0; i <= wanted; i++) {
+    CHECK(!cuvil_string_token(&run, &whole, (int64_t[]){i, least}, &as_and_b, &token));
+    CHECK(equals(token, i < wanted ? expected[i] : ""));
+  }
+}
+
+static void test_tokens(void) {
+  check_tokens("aabb\xC3\xA9 ab\xFF xa", 1, (const char *const[]){"aab", "b", "ab", NULL});
+  check_tokens("aabb\xC3\xA9 ab\xFF xa", 2, (const char *const[]){"aab", "ab", NULL});
+  check_tokens("", 1, (const char *const[]){NULL});
+  check_tokens("\xF0\x9F", 1, (const char *const[]){NULL});
 }
 
 int main(void) {
@@ -125,5 +144,6 @@ int main(void) {
   test_case();
   test_pieces();
   test_match();
+  test_tokens();
   return check_result();
 }

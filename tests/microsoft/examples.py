@@ -263,3 +263,8 @@ add("DynamicQuantizeLSTM", SEQUENCE, u8(2, 5, GATES), u8(2, 3, GATES), None, Non
     np.array([0.02, 0.01], np.float32), np.array([128, 130], np.uint8),
     const=(1, 2, 8, 9, 10, 11), hidden_size=3, direction="bidirectional",
     out=(True,) * 3)  # fmt: skip
+
+# Text.
+LINES = np.array(["the-cat a", "123", "straße bc, d_e 7"], object)
+for pattern, least in (("[a-z]+", 1), ("[a-zA-Z0-9_]+", 2), (r"\w\w+", 1), (r"\w\w", 2), (".", 1)):
+    add("Tokenizer", LINES, mark=0, mincharnum=least, pad_value="#", tokenexp=pattern)

@@ -29,6 +29,7 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingClassifier,
 )
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     Lasso,
@@ -82,7 +83,7 @@ class Case:
 def data() -> dict[str, np.ndarray]:
     """Irises, moved a little so that no two are equal: features, classes, numbers to predict.
 
-    texts are two columns of words, names the classes by name.
+    texts are two columns of words, lines one of sentences, names the classes by name.
     """
     features, three = load_iris(return_X_y=True)
     noise = np.random.default_rng(0).normal(0, 0.02, features.shape)
@@ -97,6 +98,7 @@ def data() -> dict[str, np.ndarray]:
         "missing": missing,
         "categories": np.concatenate([x[:, :2], bins], axis=1),
         "texts": words,
+        "lines": np.array([f"{a}, the {b} & {a}" for a, b in words], object),
         "names": np.array(["setosa", "versicolor", "virginica"])[three],
         "three": three,
         "two": (three == 1).astype(np.int64),
@@ -202,6 +204,15 @@ CASES: dict[str, Case] = {
     "logistic, named": Case(LogisticRegression(), PROBABLE, "names"),
     "forest, named": Case(RandomForestClassifier(**_small()), PROBABLE, "names"),
     "SVC, named": Case(SVC(), SCORED, "names"),
+    "counted words": Case(
+        make_pipeline(CountVectorizer(token_pattern="[a-z]+"), LogisticRegression()),
+        PROBABLE, "three", "lines",
+    ),
+    "weighted words": Case(
+        make_pipeline(TfidfVectorizer(token_pattern=r"\w+", ngram_range=(1, 2)),
+                      LogisticRegression()),
+        PROBABLE, "three", "lines",
+    ),
     "imputed": Case(
         make_pipeline(SimpleImputer(), LogisticRegression()), PROBABLE, "three", "missing"
     ),

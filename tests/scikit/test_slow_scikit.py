@@ -53,7 +53,7 @@ def converted(model: Any, x: np.ndarray, zipmap: Any = False) -> onnx.ModelProto
     makes_maps = hasattr(last, "classes_") and not isinstance(last, LinearSVC)
     options = {id(last): {"zipmap": zipmap}} if makes_maps else {}
     if x.dtype == object:
-        texts = [("X", StringTensorType([None, x.shape[1]]))]
+        texts = [("X", StringTensorType([None, *x.shape[1:]]))]
         return convert_sklearn(model, initial_types=texts, options=options, target_opset=OPSETS)
     return to_onnx(model, x[:1], options=options, target_opset=OPSETS)
 

@@ -79,6 +79,17 @@ class Automaton:
                 return False
         return bool(self.accepts[state])
 
+    def longest(self, data: bytes, start: int) -> int:
+        """How many bytes from `start` on the longest match has; 0: none, or an empty one."""
+        state, longest = 1, 0
+        for k in range(start, len(data)):
+            state = int(self.follow[state, self.classes[data[k]]])
+            if not state:
+                break
+            if self.accepts[state]:
+                longest = k + 1 - start
+        return longest
+
 
 def automaton_table(a: Automaton) -> Array:
     """An automaton as a table."""

@@ -69,6 +69,23 @@ def _piece(text: str, number: int, most: int, delimiter: str) -> str:
     return found[number] if number < len(found) else ""
 
 
+def tokens(text: str, least: int, automaton: Automaton) -> list[str]:
+    """The longest matches, from left to right, that have at least so many characters."""
+    data, at, found = text.encode(), 0, []
+    while at < len(data):
+        size = automaton.longest(data, at)
+        token = data[at : at + size].decode()
+        if size and len(token) >= least:
+            found.append(token)
+        at += size or len(data[at:].decode()[0].encode())
+    return found
+
+
+def _token(text: str, number: int, least: int, automaton: Automaton) -> str:
+    found = tokens(text, least, automaton)
+    return found[number] if number < len(found) else ""
+
+
 _strings = _cached(read_strings)
 _ROWS = (
     StringCall("at", 0, 1, "string", lambda i, items: items[i], _strings),
@@ -81,6 +98,8 @@ _ROWS = (
     StringCall("case", 1, 0, "string", _case, _cached(read_case), makes=True),
     StringCall("count", 1, 1, "i64", _count, _cached(lambda t: read_strings(t)[0])),
     StringCall("piece", 1, 2, "string", _piece, _cached(lambda t: read_strings(t)[0])),
+    StringCall("tokens", 1, 1, "i64", lambda *a: len(tokens(*a)), _cached(read_automaton)),
+    StringCall("token", 1, 2, "string", _token, _cached(read_automaton)),
 )
 
 CALLS: Mapping[str, StringCall] = MappingProxyType({row.name: row for row in _ROWS})

@@ -130,3 +130,39 @@ PIECES = Primitive(
         "piece", [cx.operand(0, index[:-1]), index[-1], cx.attrs.most], "string", cx.buffer(1)
     ),
 ).register()
+
+
+def _tokens_type(t: Types, _: Attrs) -> list[TensorType]:
+    _check("string_tokens", t, 1)
+    return [t[0].with_dtype("i64")]
+
+
+TOKENS = Primitive(
+    name="string_tokens",  # how many matches of an automaton `string_token` has in a string
+    infer=_tokens_type,
+    evaluate=lambda x, a: [call("tokens", [x[0], a.least], x[1])],
+    attrs={"least": Attr("int", 1)},
+    element=lambda cx, index: cx.b.call(
+        "tokens", [cx.operand(0, index), cx.attrs.least], "i64", cx.buffer(1)
+    ),
+).register()
+
+
+def _token_type(t: Types, a: Attrs) -> list[TensorType]:
+    _check("string_token", t, 1)
+    return [t[0].with_dims([*t[0].dims, *a.dims])]
+
+
+def _token(x: Sequence[Any], a: Attrs) -> list[Any]:
+    return [call("token", [x[0][..., None], np.arange(a.dims[0]), a.least], x[1])]
+
+
+TOKEN = Primitive(
+    name="string_token",  # [..., dims]: the matches of at least `least` characters, padded: ""
+    infer=_token_type,
+    evaluate=_token,
+    attrs={"dims": Attr("dims"), "least": Attr("int", 1)},
+    element=lambda cx, index: cx.b.call(
+        "token", [cx.operand(0, index[:-1]), index[-1], cx.attrs.least], "string", cx.buffer(1)
+    ),
+).register()

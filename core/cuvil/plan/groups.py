@@ -55,6 +55,7 @@ EXPENSIVE = frozenset(
         "string_concat",
         "string_case",
         "string_count",
+        "string_tokens",
     ]
 )
 
