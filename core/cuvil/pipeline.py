@@ -223,6 +223,8 @@ def selection(options: Options) -> Selection:
     """The rewrite rules that the options ask for."""
     passes = options.passes if options.graph_fusion and options.opt_level > 0 else ()
     enable = (*options.enable_rules, *PRECISIONS[options.precision])
+    if options.precision == "bf16" and "winograd" in options.disable_kernels:
+        enable = (*enable, "bf16_every_conv")
     return Selection(passes, options.disable_rules, enable)
 
 

@@ -10,7 +10,8 @@ from cuvil.codegen.winograd import Image, Result, WinogradSpec, emit_winograd, s
 from cuvil.codegen.winograd import task_count as tasks
 from cuvil.ir.dims import symbol
 from cuvil.plan.templates.cook_toom import matrices
-from cuvil.plan.templates.winograd import TransformedTaps, choose
+from cuvil.plan.templates.winograd import TransformedTaps
+from cuvil.rewrite.winograd_cost import choose
 
 RNG = np.random.default_rng(8)
 

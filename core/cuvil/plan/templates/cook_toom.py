@@ -13,7 +13,6 @@ from functools import lru_cache
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 
-SIZES = (4, 6)  # products for which there are points
 _POINTS = {
     1: (),
     4: (Fraction(0), Fraction(1), Fraction(-1)),
@@ -23,7 +22,7 @@ _POINTS = {
 
 @lru_cache
 def matrices(m: int, taps: int) -> tuple[Matrix, Matrix, Matrix]:
-    """(A^T [m, s], G [s, taps], B^T [s, s]) for s = m + taps - 1 in `SIZES`, or 1."""
+    """(A^T [m, s], G [s, taps], B^T [s, s]) for s = m + taps - 1 in `winograd_cost.SIZES`, or 1."""
     size = m + taps - 1
     points = _POINTS[size]
     output = [[p**i for p in points] + [Fraction(int(i == m - 1))] for i in range(m)]

@@ -7,7 +7,6 @@ pixels wide (see `cook_toom`); an infinity or NaN spoils its whole tile.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,15 +23,9 @@ from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
 from cuvil.plan.layout import Layouts
 from cuvil.plan.packing import pack_panels
 from cuvil.plan.templates.contract import PANEL, packed_read
-from cuvil.plan.templates.cook_toom import SIZES, matrices
+from cuvil.plan.templates.cook_toom import matrices
 from cuvil.plan.templates.epilogue import epilogue
-
-LEAST_CHANNELS = 16
-_GAIN = 0.8  # of the plain sum's cost: with less to win, rounding is not worth it
-_IMAGE_COST = 6  # multiply-adds in the time of transforming an element of a tile along an axis
-_RESULT_COST = 3
-_STREAM_ROWS = 16  # products with fewer rows wait for their weights from memory
-_MOST_FREE_WEIGHTS = 1 << 22  # bytes, where the number of tiles is not known
+from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of
 
 
 @dataclass(frozen=True)
@@ -93,56 +86,10 @@ def _match(op: Operation, layouts: Layouts) -> Match | None:
     if any(s != 1 for s in (*attrs.strides, *attrs.dilations)) or not is_constant(op.operands[1]):
         return None
     n, channels, *taps = (literal(d) for d in w.dims)  # of a constant
-    both = (taps[0], taps[1]) if x.rank == 4 else (1, taps[0])
-    pixels = _pixels(tensor_type(op.results[0]).dims)
+    both = taps_of(taps)
+    pixels = pixels_of(tensor_type(op.results[0]).dims)
     m = choose(pixels, both, channels, n)
     return Match(op.operands[1], TransformedTaps(n, channels, m, both)) if m else None
-
-
-def _pixels(dims: Sequence[Dim]) -> tuple[Dim, Dim, Dim]:
-    """Images, rows and columns of an image with one or two spatial axes, channels last."""
-    return (dims[0], dims[1], dims[2]) if len(dims) == 4 else (dims[0], 1, dims[1])
-
-
-def frequencies(m: tuple[int, int], taps: tuple[int, int]) -> int:
-    """Products per tile, channel and output channel."""
-    return math.prod(k + r - 1 for k, r in zip(m, taps, strict=True))
-
-
-def choose(
-    pixels: tuple[Dim, Dim, Dim], taps: tuple[int, int], channels: int, n: int
-) -> tuple[int, int] | None:
-    """Rows and columns of the result per tile; None where the plain sum is as fast.
-
-    pixels: images, rows and columns of the result.
-    """
-    tiles = [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
-    if min(channels, n) < LEAST_CHANNELS or taps == (1, 1) or not tiles:
-        return None
-    images, rows, columns = pixels
-    if not (isinstance(images, int) and isinstance(rows, int) and isinstance(columns, int)):
-        few = [m for m in tiles if 4 * frequencies(m, taps) * channels * n <= _MOST_FREE_WEIGHTS]
-        return max(few, default=min(tiles))
-    plain = max(images * rows * columns, _STREAM_ROWS) * math.prod(taps) * channels * n
-    costs = {
-        m: _cost(m, taps, images * -(-rows // m[0]) * -(-columns // m[1]), channels, n)
-        for m in tiles
-    }
-    best = min(costs, key=lambda m: costs[m])
-    return best if costs[best] < _GAIN * plain else None
-
-
-def _sides(taps: int) -> list[int]:
-    """Results per side of a tile, for so many taps."""
-    return [1] if taps == 1 else [s + 1 - taps for s in SIZES if s + 1 - taps > 1]
-
-
-def _cost(m: tuple[int, int], taps: tuple[int, int], tiles: int, channels: int, n: int) -> int:
-    """In multiply-adds; reading the weights from memory hides behind the products."""
-    products = max(tiles, _STREAM_ROWS) * channels * n
-    axes = sum(r > 1 for r in taps)
-    transforms = axes * tiles * (_IMAGE_COST * channels + _RESULT_COST * n)
-    return frequencies(m, taps) * (products + transforms)
 
 
 DTYPES = frozenset({"f32"})
@@ -175,8 +122,8 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     spec: dict[str, Sequence[Dim]] = {
         "tile": m.weights.m,
         "taps": m.weights.taps,
-        "image": [*_pixels(x.dims), *_steps(x_strides)],
-        "result": [*_pixels(out.dims)[1:], *_steps(c_strides)],
+        "image": [*pixels_of(x.dims), *_steps(x_strides)],
+        "result": [*pixels_of(out.dims)[1:], *_steps(c_strides)],
         "channels": [m.weights.channels, m.weights.n],
         "panel": [PANEL],
     }

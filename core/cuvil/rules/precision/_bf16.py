@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvil.ir.dims import Dim
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
-from cuvil.rewrite.values import dtype_of
+from cuvil.rewrite.values import attrs_of, dims_of, dtype_of, is_constant
 
 LEAST = 16  # terms of a sum that lie together: with fewer nothing is gained
 
@@ -13,6 +13,13 @@ LEAST = 16  # terms of a sum that lie together: with fewer nothing is gained
 def fits(terms: Dim) -> bool:
     """Whether so many terms are pairs, and enough of them."""
     return isinstance(terms, int) and terms >= LEAST and terms % 2 == 0
+
+
+def fits_conv(op: Operation) -> bool:
+    """A channels-last convolution with constant taps, its image padded already."""
+    a, weights = attrs_of(op), op.operands[1]
+    plain = a.layout == "channels_last" and not any(a.pads) and len(op.operands) == 2
+    return plain and is_constant(weights) and fits(dims_of(weights)[1])
 
 
 def rounded(b: Rewriter, op: Operation) -> Value | None:
