@@ -20,7 +20,7 @@ def line(record: Record) -> str:
     """One line about a function."""
     row = scalar(record.name)
     parts = [f"{o.build} {_error(row, o):.3f} at {_at(row, o):.9g}" for o in record.outcomes]
-    every = "all float32" if record.exhaustive else f"every {record.step}th"
+    every = "all float32" if record.exhaustive else f"1 in {record.step}"
     return f"{row.name:<18}{_allowed(row):<12}{', '.join(parts)}; {every}"
 
 
@@ -78,7 +78,7 @@ def _swept(records: Sequence[Record], bound: str) -> str:
         cells += [f"{_error(row, o):.3f}" for o in record.outcomes]
         cells += [f"{_at(row, worst):.9g}" if _error(row, worst) else ""]
         cells += [_range(row, record.outcomes), _same(record.outcomes)]
-        cells += ["all" if record.exhaustive else f"every {record.step}th"]
+        cells += ["all" if record.exhaustive else f"1 in {record.step}"]
         lines.append(_row(cells))
     return "\n".join(lines)
 
