@@ -34,7 +34,8 @@ import cuvil.ops
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.scalars.array_functions import Request, array_module
 names, facts = json.load(sys.stdin)
-print(array_module([Request(name, "f32") for name in names], TargetFacts(**facts)))
+known = {k: v for k, v in facts.items() if k in TargetFacts.__dataclass_fields__}
+print(array_module([Request(name, "f32") for name in names], TargetFacts(**known)))
 """
 
 
