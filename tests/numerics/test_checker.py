@@ -11,6 +11,7 @@ from tools.numerics.builds import builds
 from tools.numerics.checker import LANES, Checker, Rules
 from tools.numerics.page import faults, line, tables
 from tools.numerics.samples import Sample, extended, ulp_errors
+from tools.numerics.speed import compare
 from tools.numerics.store import Record, is_current, load, save
 from tools.numerics.sweep import Outcome, different_bits, patterns, sweep
 
@@ -113,6 +114,13 @@ def test_records_are_kept_while_the_machine_code_is_the_same(tmp_path):
     assert not is_current(known, 1, ["1234"])
     assert not is_current(known, 3, ["5678"])
     assert load("log", tmp_path) is None
+
+
+def test_times_are_a_row_for_each_function():
+    head, *rows = compare(["exp", "tanh"]).splitlines()
+    assert head.split() == ["function", *(build.name for build in builds())]
+    assert [row.split()[0] for row in rows] == ["exp", "tanh"]
+    assert all(float(cell) > 0 for row in rows for cell in row.split()[1:])
 
 
 def test_bits_differ():
