@@ -61,6 +61,8 @@ def test_compile_is_told_what_a_sequence_holds(cuvil: Command, tmp_path: Path) -
     assert "--elements s=3" in cuvil.fails("compile", path, "-o", out)
     assert "--elements o=1" in cuvil.fails("compile", path, "-o", out, "--elements", "s=2")
     words = ("--elements", "s=2", "--elements", "o=0")
+    assert "--elements s=3" in cuvil("check", path).out
+    assert cuvil("check", path, *words).status == 0
     assert cuvil("compile", path, "-o", out, *words).status == 0
     text = (out / "m.h").read_text()
     assert "input s: a sequence of 2: float [s_0_0], float [s_1_0]" in text

@@ -18,6 +18,7 @@ NAMES_SHOWN = 5
 def check(
     model: arg.ModelFile,
     dim: arg.Dim = None,
+    elements: arg.Elements = None,
     custom: arg.Custom = None,
     as_json: arg.Json = False,
 ) -> None:
@@ -30,7 +31,11 @@ def check(
 
     with progress() as stages:
         stages("check")
-        problems = check_model(model, dims=arg.parse_sizes("--dim", dim))
+        problems = check_model(
+            model,
+            dims=arg.parse_sizes("--dim", dim),
+            elements=arg.parse_sizes("--elements", elements),
+        )
     if as_json:
         rows = [asdict(p) | {"count": p.count} for p in problems]
         print_json({"model": model, "supported": not problems, "problems": rows})

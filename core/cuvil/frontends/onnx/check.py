@@ -47,6 +47,7 @@ def check_model(
     *,
     folder: str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
+    elements: Mapping[str, int] | None = None,
 ) -> list[Problem]:
     """What keeps a model from being compiled; an empty list means that it can be imported.
 
@@ -65,7 +66,7 @@ def check_model(
         if not _has_meaning(model, frame, node):
             _add(found, seen, frame, node, "the operator is not supported")
     try:
-        import_opened(opened, dims=dims, on_unsupported=note)
+        import_opened(opened, dims=dims, elements=elements, on_unsupported=note)
     except UnsupportedError as error:
         found[("", "", "")] = Problem("", "", 0, _without_file(opened, error), "change the model")
     except ModelError:
