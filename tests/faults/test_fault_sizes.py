@@ -67,6 +67,9 @@ SIZES: dict[str, Callable[[Model, Any, Any, int], Any]] = {
                                         m.const([1, 1, float(n), 1], "f4")),
     "upsample_linear": lambda m, v, s, n: m.op(
         "Resize", image(m), None, m.const([1, 1, float(n), float(n)], "f4"), mode="linear"),
+    "downsample": lambda m, v, s, n: m.op(
+        "Resize", image(m), None, m.const([1, 1, 1 / abs(n) ** 2, abs(n) ** 2], "f4")
+    ),
     "max_unpool": lambda m, v, s, n: m.op("MaxUnpool", m.feed(arange(1, 1, 2, 2)),
                                           m.feed(np.zeros((1, 1, 2, 2), "i8")), v(1, 1, n, n),
                                           kernel_shape=[2, 2]),

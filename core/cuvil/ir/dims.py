@@ -273,6 +273,16 @@ def symbols(dim: Dim) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def largest_number(dim: Dim) -> int:
+    """The greatest magnitude of a number in an expression."""
+    pending, most = [_checked(dim)], 0
+    while pending:
+        for monomial, factor in pending.pop():
+            most = max(most, abs(factor))
+            pending.extend(arg for atom in monomial for arg in atom.args)
+    return most
+
+
 def bounds(dim: Dim, ranges: Ranges = DEFAULT) -> tuple[int | None, int | None]:
     """Inclusive (low, high) of `dim` by interval arithmetic; None is no bound.
 

@@ -12,6 +12,7 @@ from cuvil.frontends.onnx.equal import Equalities, equal_dims
 from cuvil.frontends.onnx.fold import LIMIT, fold, is_numeric
 from cuvil.ir.attrs import read_attrs, write_attrs
 from cuvil.ir.build import INLINE_LIMIT, Builder, constant_array, is_constant
+from cuvil.ir.dims import largest_number
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import PRIMITIVES, attrs_of, tensor_type
@@ -21,6 +22,7 @@ __all__ = ["FoldingBuilder"]
 
 MAX_RANK = 32
 MAX_ELEMENTS = 1 << 48
+MAX_NUMBER = 1 << 62
 
 Array = np.ndarray[Any, Any]
 
@@ -110,5 +112,7 @@ def check_size(kind: TensorType) -> None:
             if dim < 0:
                 raise ValueError(f"negative extent in shape [{', '.join(map(str, kind.dims))}]")
             total *= max(dim, 1)  # no machine counts the others, though a 0 makes them none
+        elif largest_number(dim) > MAX_NUMBER:
+            raise ValueError(f"an extent with numbers beyond 64 bits: {str(dim)[:80]}")
     if total > MAX_ELEMENTS:
         raise ValueError(f"a tensor of {total} elements, the limit is {MAX_ELEMENTS}")

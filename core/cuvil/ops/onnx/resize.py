@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -28,11 +29,33 @@ def known_floats(cx: Cx, value: Value, what: str) -> list[float]:
 
 
 def scaled(dim: Dim, scale: float) -> Dim:
-    """floor(dim * scale); a static product is rounded to f32 first, as exporters' engines do."""
+    """floor(dim * scale); the product is rounded to f32 first, as engines do.
+
+    Of a symbolic extent the fraction that f32 stands for, 13/5 for 2.6, says that best: the f32
+    itself is a little less, and would make 12 of 5.
+    """
     if isinstance(dim, SymDim):
-        exact = Fraction(scale)
-        return dim * exact.numerator // exact.denominator
+        ratio = _ratio(scale)
+        return dim * ratio.numerator // ratio.denominator
     return math.floor(np.float32(dim) * np.float32(scale))
+
+
+@cache
+def _ratio(scale: float) -> Fraction:
+    """The number itself or the simplest fraction that rounds to it, whichever errs less often."""
+    exact = Fraction(scale)
+    if not 1e-6 < scale < 1e6:
+        return exact
+    near = (exact.limit_denominator(1 << k) for k in range(13))
+    simple = next((f for f in near if np.float32(float(f)) == np.float32(scale)), exact)
+    extents = np.arange(1, 4097)
+    wanted = np.floor(extents.astype(np.float32) * np.float32(scale)).tolist()
+
+    def errors(ratio: Fraction) -> int:
+        top, bottom = ratio.numerator, ratio.denominator
+        return sum(n * top // bottom != w for n, w in zip(extents.tolist(), wanted, strict=True))
+
+    return min(exact, simple, key=errors)
 
 
 @onnx_op("Resize", since=10)
