@@ -81,3 +81,26 @@ def test_attributes_of_another_kind(value: Any) -> None:
             with suppress(TypeError, ValueError):  # onnx's own helper refuses some
                 m = model(op, "fixed", values, {**required(op), name: value})
                 refused_or_imported(m, (op.name, name, value))
+
+
+def test_a_fault_of_the_compiler_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not put on the model, and the cause is kept; a message is one line."""
+    m = Model()
+    m.keep(m.op("Neg", m.feed(np.ones(3, np.float32))))
+
+    def broken(*_: Any, **__: Any) -> Any:
+        return None.nothing  # type: ignore[attr-defined]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cuvil.frontends.onnx.builder.FoldingBuilder.emit", broken)
+        with pytest.raises(InternalError, match=r"\(Neg\): internal error.*report it") as caught:
+            m.engine()
+    assert isinstance(caught.value.__cause__, AttributeError)
+    for stage in ("run_phases", "make_plan", "build_code", "write_weights"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"cuvil.pipeline.{stage}", broken)
+            n = Model()
+            n.keep(n.op("MatMul", n.feed(np.ones((3, 64), "f4")), n.const(np.ones((64, 9), "f4"))))
+            with pytest.raises(InternalError, match="please report it") as caught:
+                n.engine()
+        assert "\n" not in str(caught.value)
