@@ -17,7 +17,6 @@ CALLS = {
     "reduce": ([(2, 3)], {"kind": "sum", "axes": (0,)}),
     "arg_reduce": ([(2, 3)], {"kind": "max", "axis": 0}),
     "cumulative": ([(2, 3)], {"axis": 0}),
-    "top_k": ([(2, 3)], {"axis": 0, "k": 1}),
     "softmax": ([(2, 3)], {"axis": 1}),
     "log_softmax": ([(2, 3)], {"axis": 1}),
     "layer_norm": ([(2, 3)], {"axis": 1}),

@@ -92,9 +92,9 @@ PLAN = [
         ("loops", "concat_kernel", "start = b.add(start, run)", "start = run"),
         ("memory", "Memory.close_loop", "if start in buffer.pinned:", "if start is None:"),
         ("program", "_Planner._loop", "counter * nbytes(v)", "0 * nbytes(v)"),
-        ("templates.contract", "_match_conv", "x_stride[i] * attrs.dilations[i - 1]",
+        ("templates.contract", "_plain_conv", "x_stride[i] * attrs.dilations[i - 1]",
          "x_stride[i]"),
-        ("templates.contract", "_match_conv", "x_stride[i] * attrs.strides[i - 1]", "x_stride[i]"),
+        ("templates.contract", "_plain_conv", "x_stride[i] * attrs.strides[i - 1]", "x_stride[i]"),
         ("templates.contract", "_merge_axes",
          "known_equal(last.a_stride, row.extent * row.a_stride)", "bool(last)"),
     )
