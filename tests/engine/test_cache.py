@@ -296,7 +296,10 @@ def test_a_folder_that_others_can_write_is_refused(root: Path) -> None:
 def test_a_folder_that_another_user_made_or_leads_to_is_refused(root: Path) -> None:
     """As happens below /tmp, where anybody may be first."""
     root.mkdir()
-    os.chown(root, 65534, 65534)
+    try:
+        os.chown(root, 65534, 65534)
+    except OSError:
+        pytest.skip("the sandbox knows one user only")
     with warned("belongs to another user"):
         compiled(small_models.add())
     root.rmdir()

@@ -93,8 +93,11 @@ class Pool:
             raise KeyError(f"no constant {key} in the pool") from None
 
     def add_array(self, array: np.ndarray) -> Constant:
-        """Adds a copy of `array`; meant for small ones. KeyError for a dtype without a record."""
+        """Adds a copy of `array`; meant for small ones. KeyError for a dtype without a record, and
+        for strings: those are tables of bytes (`ir.string_tables`)."""
         record = dtypes.from_numpy(array.dtype)
+        if record.is_string:
+            raise KeyError("strings are no bytes of a constant")
         data = _flat_bytes(np.array(array, record.numpy, order="C", copy=True))
         return self.add_reader(lambda: data, record.name, array.shape)
 
