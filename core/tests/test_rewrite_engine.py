@@ -18,7 +18,7 @@ from cuvil.ir.text import print_ir
 from cuvil.ops.interpreter import run
 from cuvil.rewrite.engine import Application, RewriteOptions, run_phases, run_rules
 from cuvil.rewrite.registry import Selection, load_rules
-from cuvil.rewrite.rule import Rule, case, parse_type, rule, sample
+from cuvil.rewrite.rule import PHASES, Rule, case, parse_type, rule, sample
 from cuvil.rewrite.verify import verify_phase, verify_structure
 
 assert cuvil.ops is not None
@@ -172,9 +172,9 @@ def test_rules_are_switched_by_name() -> None:
     assert "gelu" not in chosen(disable=("gelu",), enable=("gelu",))
 
 
-@pytest.mark.parametrize("how", [{"passes": ("fuse",)}, {"disable": ("gelo",)}])
-def test_an_unknown_name_is_an_error_that_lists_the_known(how: Any) -> None:
-    with pytest.raises(OptionError, match=r"unknown (pass|rule) '\w+'; known: .*gelu"):
+@pytest.mark.parametrize("how", [{"passes": ("gelo",)}, {"disable": ("gelo",)}])
+def test_an_unknown_name_is_an_error_that_names_the_nearest(how: Any) -> None:
+    with pytest.raises(OptionError, match=r"unknown (pass|rule) 'gelo'; did you mean gelu"):
         Selection(**how).choose(load_rules())
 
 
@@ -215,5 +215,4 @@ def test_large_constants_are_folded_when_needed() -> None:
 
 def test_rules_stand_in_files_of_their_names() -> None:
     assert len(RULES) == len(load_rules())
-    assert all(isinstance(r, Rule) and r.phase in ("canonicalize", "fuse", "layout")
-               for r in RULES.values())  # fmt: skip
+    assert all(isinstance(r, Rule) and r.phase in PHASES for r in RULES.values())

@@ -3,7 +3,6 @@ node, never one of the compiler itself: rows B26 and B54, and confused kinds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,39 +11,10 @@ import pytest
 
 from cuvil.errors import Error, InternalError
 from cuvil.frontends.onnx import import_model
-from cuvil.ops.onnx.registry import REQUIRED, OnnxOp, records
-from tests.faults.cases import Array, Model
+from tests.faults.cases import Model
+from tests.faults.operators import INPUTS, known, model, required
 
-INPUTS: dict[str, Callable[[int], Array]] = {
-    "scalars": lambda k: np.float32(2),
-    "nothing": lambda k: np.zeros(0, np.float32),
-    "no rows": lambda k: np.zeros((0, 3), np.float32),
-    "numbers": lambda k: np.array([1, 2]),
-    "bools": lambda k: np.array([[True]]),
-    "image and numbers": lambda k: np.array([1, 2]) if k else np.ones((1, 2, 4, 4), np.float32),
-}
 CONFUSED: tuple[Any, ...] = (0, -1, 1 << 62, 1.5, float("nan"), "x", [0], [2, -1], [1.5], ["a"])
-NEWEST = {"": 25, "ai.onnx.ml": 5}
-
-
-def known() -> list[OnnxOp]:
-    """The newest record of every operator."""
-    return list({(r.domain, r.name): r for r in records()}.values())
-
-
-def required(op: OnnxOp) -> dict[str, Any]:
-    """The attributes that must be there, as numbers."""
-    return {name: 1 for name, default in op.attrs.items() if default is REQUIRED}
-
-
-def model(op: OnnxOp, form: str, inputs: list[Any], attrs: dict[str, Any]) -> Model:
-    """One node. An input is an array, or a list of one, which stands for a sequence."""
-    m = Model(max(op.since, 18) if op.domain == "" else 18, form)
-    names = [m.op("SequenceConstruct", m.feed(v[0])) if isinstance(v, list) else m.feed(v)
-             for v in inputs]  # fmt: skip
-    where = {"domain": op.domain} if op.domain else {}
-    m.keep(m.op(op.name, *names, **where, **attrs))
-    return m
 
 
 def refused_or_imported(m: Model, what: object) -> None:

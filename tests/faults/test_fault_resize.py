@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.faults.cases import FORMS, Array, Model, arange, check
-from tests.faults.test_fault_windows import COORDINATES, MODES, nearest
+from tests.faults.nearest_pixel import COORDINATES, MODES, nearest
 
 POSITIONS: dict[str, Callable[[int, int, int, float], float]] = {
     "half_pixel": lambda i, n, m, s: (i + 0.5) / s - 0.5,

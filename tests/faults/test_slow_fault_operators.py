@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from tests.faults.test_fault_operators import INPUTS, known
+from tests.faults.operators import INPUTS, known
 
 PARTS = 4
 KINDS = ("scalars", "nothing", "no rows", "numbers")
 PROGRAM = """
 import sys
 from cuvil.errors import Error, InternalError
-from tests.faults.test_fault_operators import INPUTS, known, model, required
+from tests.faults.operators import INPUTS, known, model, required
 for op in known()[int(sys.argv[1])::PARTS]:
     for count in {op.required, op.named}:
         values = [INPUTS[sys.argv[2]](k) for k in range(count)]
