@@ -17,6 +17,7 @@ from cuvil.ir.types import TensorType, shapes
 from cuvil.ops.contract import factors, factors_fit, sum_dtype
 from cuvil.ops.lowering import ElementCx, both, clamp, guarded, inside, loops, wide
 
+MOST_STEPS = 1 << 31  # of strides and dilations: products with extents fit into 64 bits
 LAYOUTS = ("channels_first", "channels_last")
 ATTRS = {
     "strides": Attr("ints"),
@@ -65,6 +66,8 @@ def check_image(what: str, t: Sequence[TensorType], a: Attrs) -> int:
         raise ValueError(f"{what}: a spatial axis of {shapes(t[:1])} is empty")
     if min(*a.strides, *a.dilations) < 1:
         raise ValueError(f"{what}: strides and dilations must be at least 1")
+    if max(*a.strides, *a.dilations) >= MOST_STEPS:
+        raise ValueError(f"{what}: strides and dilations must be below {MOST_STEPS}")
     return n
 
 

@@ -238,6 +238,9 @@ def mean_variance_norm(cx: Cx, x: Value, *, axes: tuple[int, ...] = (0, 2, 3)) -
     return narrow(cx, b.div(value, deviation), x)
 
 
+MOST_NEIGHBOURS = 1 << 31
+
+
 @onnx_op("LRN")
 def lrn(
     cx: Cx,
@@ -250,15 +253,21 @@ def lrn(
 ) -> Value:
     """x over (bias + alpha / size * sum of squares of `size` neighbouring channels) ** beta."""
     n, c, *space = cx.dims(x)
+    if size >= MOST_NEIGHBOURS:
+        cx.bad(f"size={size} is not below {MOST_NEIGHBOURS}")
+    low, high = (size - 1) // 2, size // 2
+    if isinstance(c, int) and size > 2 * c:  # there are no channels further away
+        low, high = min(low, c), min(high, c)
+        alpha = alpha * (low + high + 1) / size
     image = cx.b.reshape(cx.b.mul(x, x), dims=(n, 1, c, product(space)))
     mean = cx.b.emit(
         "pool",
         [image],
         kind="avg",
-        kernel=(size, 1),
+        kernel=(low + high + 1, 1),
         strides=(1, 1),
         dilations=(1, 1),
-        pads=((size - 1) // 2, 0, size // 2, 0),
+        pads=(low, 0, high, 0),
         out=(c, product(space)),
         count_include_pad=True,
     )
