@@ -161,19 +161,19 @@ def prefetch(b: ir.IRBuilder, place: ir.Value, locality: int = 3) -> None:
 
 def bf16_to_f32(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     """float from the 16-bit pattern of a bfloat16, scalar or vector; exact."""
-    wide, number = _shaped(bits, I32), _shaped(bits, F32)
-    return b.bitcast(b.shl(b.zext(bits, wide), _filled(wide, 16)), number)
+    wide, number = shaped(bits, I32), shaped(bits, F32)
+    return b.bitcast(b.shl(b.zext(bits, wide), filled(wide, 16)), number)
 
 
 def f32_to_bf16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The bfloat16 pattern nearest to a float (ties to even; NaN stays NaN)."""
-    wide, narrow = _shaped(value, I32), _shaped(value, I16)
+    wide, narrow = shaped(value, I32), shaped(value, I16)
     bits = b.bitcast(value, wide)
-    odd = b.and_(b.lshr(bits, _filled(wide, 16)), _filled(wide, 1))
-    rounded = b.add(bits, b.add(odd, _filled(wide, 0x7FFF)))
-    quiet = b.or_(bits, _filled(wide, 0x00400000))
+    odd = b.and_(b.lshr(bits, filled(wide, 16)), filled(wide, 1))
+    rounded = b.add(bits, b.add(odd, filled(wide, 0x7FFF)))
+    quiet = b.or_(bits, filled(wide, 0x00400000))
     kept = b.select(b.fcmp_unordered("uno", value, value), quiet, rounded)
-    return b.trunc(b.lshr(kept, _filled(wide, 16)), narrow)
+    return b.trunc(b.lshr(kept, filled(wide, 16)), narrow)
 
 
 def callee(b: ir.IRBuilder, pointer: ir.Value, kind: ir.FunctionType) -> ir.Value:
@@ -281,12 +281,14 @@ def _bytes(element: ir.Type) -> int:
     return {"half": 2, "float": 4, "double": 8}[str(element)]
 
 
-def _shaped(value: ir.Value, element: ir.Type) -> ir.Type:
+def shaped(value: ir.Value, element: ir.Type) -> ir.Type:
+    """A type of `element` with as many lanes as the value has."""
     kind = value.type
     return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
 
 
-def _filled(kind: ir.Type, value: int) -> ir.Constant:
+def filled(kind: ir.Type, value: int) -> ir.Constant:
+    """An integer constant, the same in every lane of a vector type."""
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
     return ir.Constant(kind, value)

@@ -3,7 +3,19 @@
 from llvmlite import ir
 
 from cuvil.codegen.facts import GROUPS, TargetFacts
-from cuvil.codegen.llvm_util import F32, F64, I8, I16, I32, BFloat, declare, fma, vector
+from cuvil.codegen.llvm_util import (
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    BFloat,
+    declare,
+    filled,
+    fma,
+    shaped,
+    vector,
+)
 
 
 def sum_type(dtype: str) -> ir.Type:
@@ -45,8 +57,8 @@ def add(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
 
 def _halves(b: ir.IRBuilder, pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The first and the second bf16 of every pair as floats: their bits are a float's upper."""
-    number = splat_like(pairs.type, F32)
-    low, high = _filled(pairs.type, 16), _filled(pairs.type, 0xFFFF0000)
+    number = shaped(pairs, F32)
+    low, high = filled(pairs.type, 16), filled(pairs.type, 0xFFFF0000)
     return b.bitcast(b.shl(pairs, low), number), b.bitcast(b.and_(pairs, high), number)
 
 
@@ -55,7 +67,7 @@ def _add_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, name:
     lanes = x.type.count
     kind = vector(I16, 2 * lanes)
     function = declare(b.module, name, total.type, [kind, kind])
-    eight = ir.Constant(kind, [ir.Constant(I16, 8)] * (2 * lanes))
+    eight = filled(kind, 8)
     left, right = b.bitcast(x, kind), b.bitcast(y, kind)
     low = b.lshr(b.shl(left, eight), eight), b.ashr(b.shl(right, eight), eight)
     high = b.lshr(left, eight), b.ashr(right, eight)
@@ -66,19 +78,8 @@ def _add_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, name:
 
 def _add_bytes(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
     for place in range(4):
-        up = _filled(x.type, 24 - 8 * place)
-        down = _filled(x.type, 24)
+        up = filled(x.type, 24 - 8 * place)
+        down = filled(x.type, 24)
         left, right = b.lshr(b.shl(x, up), down), b.ashr(b.shl(y, up), down)
         total = b.add(total, b.mul(left, right))
     return total
-
-
-def splat_like(kind: ir.Type, element: ir.Type) -> ir.Type:
-    """A type of as many lanes."""
-    return vector(element, kind.count) if isinstance(kind, ir.VectorType) else element
-
-
-def _filled(kind: ir.Type, value: int) -> ir.Constant:
-    if isinstance(kind, ir.VectorType):
-        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
-    return ir.Constant(kind, value)
