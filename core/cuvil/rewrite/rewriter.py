@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import NameLoc
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -80,6 +81,13 @@ class Rewriter(Builder):
         if not key:
             return self.pool.add_array(constant_array(op, self.pool))
         return self.pool.get(key) if key in self.pool else None
+
+    def array(self, value: SSAValue) -> np.ndarray[Any, Any] | None:
+        """The array of a constant; None where the pool lacks it (text without its pool)."""
+        op = owner(value)
+        assert op is not None
+        key = attrs_of(op).key
+        return None if key and key not in self.pool else constant_array(op, self.pool)
 
     def inline(self, region: Region, args: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
         """Moves a region's ops before the root; gives what the region yields.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from cuvil.ir.attrs import Attrs
-from cuvil.ir.build import INLINE_LIMIT, constant_array
+from cuvil.ir.build import INLINE_LIMIT
 from cuvil.ir.dims import SymDim
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import Primitive, of
@@ -18,7 +17,6 @@ from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import (
     attrs_of,
     is_constant,
-    owner,
     tensor_type,
 )
 from cuvil.rules.canonicalize._folding import DATA_ERRORS, as_recipe, evaluated, is_weights_of_codes
@@ -60,7 +58,7 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
         return None
     assert isinstance(out.size, int)
     if out.size <= INLINE_LIMIT:  # not worth a product of bytes
-        arrays = [_array(b, v) for v in op.operands]
+        arrays = [b.array(v) for v in op.operands]
         if any(a is None for a in arrays):
             return None
         try:
@@ -83,7 +81,7 @@ def fold_constants(b: Rewriter, op: Operation) -> Value | None:
 def _at_once(b: Rewriter, record: Primitive, attrs: Attrs, op: Operation) -> Value | None:
     """Of a custom operator, whose meaning may fail: then a run fails, if it gets there."""
     try:
-        return b.const(evaluated(record, [_array(b, v) for v in op.operands], attrs))
+        return b.const(evaluated(record, [b.array(v) for v in op.operands], attrs))
     except DATA_ERRORS:
         return None
 
@@ -92,14 +90,6 @@ def _symbolic(attrs: Attrs) -> bool:
     return any(
         isinstance(x, SymDim) for v in vars(attrs).values() if isinstance(v, tuple) for x in v
     )
-
-
-def _array(b: Rewriter, value: Value) -> Any:
-    """The array of a constant; None where the pool lacks it (text without its pool)."""
-    op = owner(value)
-    assert op is not None
-    key = attrs_of(op).key
-    return None if key and key not in b.pool else constant_array(op, b.pool)
 
 
 def _multiplications(record: Primitive, attrs: Attrs, op: Operation) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cuvil.ir.build import constant_array
 from cuvil.ir.dims import Dim
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
@@ -73,7 +72,7 @@ def matrix_of(b: Rewriter, value: Value) -> Codes | None:
 
 def _small_integers(b: Rewriter, value: Value) -> Codes | None:
     """A constant of i32 that bytes hold: an op on constants that was folded."""
-    array = _array(b, value)
+    array = b.array(value)
     if dtype_of(value).name != "i32" or array is None or not array.size:
         return None
     if array.min() < -128 or array.max() > 127:
@@ -133,23 +132,15 @@ def _dequantized(b: Rewriter, op: Operation) -> Codes | None:
         return Codes(codes, None, scale)
     if not rank_of(zero[0]):
         return Codes(codes, b.cast(zero[0], to="i32"), scale)
-    all_zeros = _array(b, zero[0]) if is_constant(zero[0]) else None
+    all_zeros = b.array(zero[0]) if is_constant(zero[0]) else None
     if all_zeros is None or np.unique(all_zeros).size != 1:
         return None
     return Codes(codes, b.scalar(int(all_zeros.reshape(-1)[0]), "i32"), scale)
 
 
 def _all_zero(b: Rewriter, value: Value) -> bool:
-    array = _array(b, value) if is_constant(value) else None
+    array = b.array(value) if is_constant(value) else None
     return array is not None and not array.any()
-
-
-def _array(b: Rewriter, value: Value) -> np.ndarray[Any, Any] | None:
-    """The array of a constant; None where the pool lacks it (text without its pool)."""
-    op = owner(value)
-    assert op is not None
-    key = attrs_of(op).key
-    return None if key and key not in b.pool else constant_array(op, b.pool)
 
 
 def _shifted(b: Rewriter, op: Operation, name: str) -> Codes | None:
