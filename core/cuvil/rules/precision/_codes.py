@@ -80,6 +80,44 @@ def _small_integers(b: Rewriter, value: Value) -> Codes | None:
     return Codes(b.cast(value, to="i8"), None, None)
 
 
+@dataclass(frozen=True)
+class Factors:
+    """What a product is made of: rows by a constant matrix, whose scale is per column or one."""
+
+    rows: Codes
+    matrix: Codes
+    scale: Value | None
+
+
+def factors_of(b: Rewriter, x: Value, w: Value, axis: int) -> Factors | None:
+    """The factors of a product of x and w; None where they are not bytes of the right kind.
+
+    axis: of w, along which its columns lie.
+    """
+    matrix = matrix_of(b, w)
+    rows = rows_of(b, x) if matrix is not None else None
+    if rows is None or matrix is None or (rows.scale is None) != (matrix.scale is None):
+        return None
+    scale = None
+    if matrix.scale is not None:
+        scale = scale_along(b, matrix.scale, axis, rank_of(w))
+        if scale is None:
+            return None
+    return Factors(rows, matrix, scale)
+
+
+def finished(b: Rewriter, total: Value, f: Factors, axis: int) -> Value:
+    """The numbers that sums of codes stand for, their zero point taken off."""
+    dims = list(dims_of(f.matrix.codes))
+    letters = "abcdefgh"[: len(dims)]
+    summed, column = letters[:axis] + letters[axis + 1 :], letters[axis]
+    sums = b.contract(
+        ones(b, dims[:axis] + dims[axis + 1 :]), f.matrix.codes,
+        spec=f"{summed},{letters}->{column}", accumulate="i32",
+    )  # fmt: skip
+    return scaled(b, corrected(b, total, f.rows, sums), f.rows, f.scale)
+
+
 def corrected(b: Rewriter, total: Value, rows: Codes, column_sums: Value) -> Value:
     """The sum of (code - zero) * weight, from that of code * weight."""
     if rows.zero is None:

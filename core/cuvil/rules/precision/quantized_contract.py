@@ -9,15 +9,7 @@ from cuvil.ops.contract import parse
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import attrs_of, dims_of
-from cuvil.rules.precision._codes import (
-    corrected,
-    fits,
-    matrix_of,
-    ones,
-    rows_of,
-    scale_along,
-    scaled,
-)
+from cuvil.rules.precision._codes import factors_of, finished, fits
 
 _CODES = (np.arange(32 * 40).reshape(32, 40) * 37 % 255 - 127).astype(np.int8)
 _SCALES = (np.arange(1, 41, dtype=np.float32) / 64).reshape(1, 40)
@@ -58,20 +50,10 @@ def quantized_contract(b: Rewriter, op: Operation) -> Value | None:
         return None
     if letters[-1:] not in spec.summed or not letters or not fits(dims_of(x)[-1]):
         return None
-    matrix = matrix_of(b, w)
-    rows = rows_of(b, x) if matrix is not None else None
-    if rows is None or matrix is None or (rows.scale is None) != (matrix.scale is None):
-        return None
     axis = spec.b.index(spec.columns)
-    scale = None
-    if matrix.scale is not None:
-        scale = scale_along(b, matrix.scale, axis, len(spec.b))
-        if scale is None:
-            return None
-    total = b.contract(rows.codes, matrix.codes, spec=attrs.spec, accumulate="i32")
-    summed = "".join(c for c in spec.b if c != spec.columns)
-    dims = [d for c, d in zip(spec.b, dims_of(w), strict=True) if c != spec.columns]
-    sums = b.contract(
-        ones(b, dims), matrix.codes, spec=f"{summed},{spec.b}->{spec.columns}", accumulate="i32"
-    )
-    return scaled(b, corrected(b, total, rows, sums), rows, scale)
+    factors = factors_of(b, x, w, axis)
+    if factors is None:
+        return None
+    codes = factors.rows.codes, factors.matrix.codes
+    total = b.contract(*codes, spec=attrs.spec, accumulate="i32")
+    return finished(b, total, factors, axis)

@@ -7,16 +7,8 @@ import numpy as np
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
-from cuvil.rewrite.values import attrs_of, dims_of, rank_of
-from cuvil.rules.precision._codes import (
-    corrected,
-    fits,
-    matrix_of,
-    ones,
-    rows_of,
-    scale_along,
-    scaled,
-)
+from cuvil.rewrite.values import attrs_of, dims_of
+from cuvil.rules.precision._codes import factors_of, finished, fits
 
 _TAPS = (np.arange(20 * 16 * 9).reshape(20, 16, 3, 3) * 37 % 255 - 127).astype(np.int8)
 _SCALES = (np.arange(1, 21, dtype=np.float32) / 64).reshape(20, 1, 1, 1)
@@ -48,18 +40,8 @@ def quantized_conv(b: Rewriter, op: Operation) -> Value | None:
     plain = attrs.layout == "channels_last" and not any(attrs.pads) and len(op.operands) == 2
     if not plain or attrs.accumulate or not fits(dims_of(w)[1]):
         return None
-    matrix = matrix_of(b, w)
-    rows = rows_of(b, x) if matrix is not None else None
-    if rows is None or matrix is None or (rows.scale is None) != (matrix.scale is None):
+    factors = factors_of(b, x, w, 0)
+    if factors is None:
         return None
-    scale = None
-    if matrix.scale is not None:
-        scale = scale_along(b, matrix.scale, 0, rank_of(w))
-        if scale is None:
-            return None
-    total = b.like(op, [rows.codes, matrix.codes], accumulate="i32")
-    taps = "cdefg"[: rank_of(w) - 1]
-    sums = b.contract(
-        ones(b, dims_of(w)[1:]), matrix.codes, spec=f"{taps},n{taps}->n", accumulate="i32"
-    )
-    return scaled(b, corrected(b, total, rows, sums), rows, scale)
+    total = b.like(op, [factors.rows.codes, factors.matrix.codes], accumulate="i32")
+    return finished(b, total, factors, 0)
