@@ -3,14 +3,14 @@ epilogue. What does not fit is left to the plain loops of the op's own lowering.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cuvil.ir.dims import Dim, divisible_by, known_equal
-from cuvil.ir.names import Operation, Value
+from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
+from cuvil.plan.kernel import Draft, Kernel, Packed, epilogue_inputs
 from cuvil.plan.layout import Layouts, dense
 from cuvil.plan.loops import ReadsBack
 from cuvil.plan.packing import Packing
@@ -207,7 +207,6 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     assert anchor is not None
     result = draft.group.root.results[0]
     shape = tensor_type(result).dims
-    a, b = m.a, m.b
     behind = epilogue_inputs(draft.group, draft.pool)
     groups, rows = _merge_axes(m, collapse(shape, [*behind, result], draft.layouts), shape)
     axes = Axes(groups, len(shape))
@@ -225,11 +224,7 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
         "n": (m.n,),
         "panel": (PANEL,),
     }
-    packed, panels = packed_read(draft, b, b is a or b in behind)
-    buffers = [draft.reads[a], panels, draft.writes[result]]
-    extra = [v for value, v in draft.reads.items() if value in behind]
-    draft.block.add_op(template_op("contract", spec, [*buffers, *extra], block))
-    return draft.finish(name, 0, {packed: m.packing})
+    return packed_kernel(draft, name, "contract", spec, block, (m.a, m.b), m.packing)
 
 
 def reads_in_place(m: Match, value: Value) -> bool:
@@ -240,6 +235,26 @@ def reads_in_place(m: Match, value: Value) -> bool:
 def writes_in_place(m: Match) -> bool:
     """Rows are written anywhere, the columns of a row must be together."""
     return m.n_axes == 1
+
+
+def packed_kernel(
+    draft: Draft,
+    name: str,
+    kind: str,
+    spec: Mapping[str, Sequence[Dim]],
+    block: Block,
+    operands: tuple[Value, Value],
+    packing: Packed,
+) -> Kernel:
+    """The kernel of a template over an operand that is read in place and one that is packed, then
+    what the epilogue in `block` reads."""
+    a, b = operands
+    behind = epilogue_inputs(draft.group, draft.pool)
+    packed, panels = packed_read(draft, b, b is a or b in behind)
+    extra = [v for value, v in draft.reads.items() if value in behind]
+    result = draft.writes[draft.group.root.results[0]]
+    draft.block.add_op(template_op(kind, spec, [draft.reads[a], panels, result, *extra], block))
+    return draft.finish(name, 0, {packed: packing})
 
 
 def packed_read(draft: Draft, value: Value, shared: bool) -> tuple[int, Value]:

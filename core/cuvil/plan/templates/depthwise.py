@@ -9,13 +9,13 @@ import numpy as np
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim, literal, product
 from cuvil.ir.names import Block, Operation, Value
-from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op, template_op
+from cuvil.ir.nest_build import INDEX, NestBuilder, kernel_op
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.ir.types import BufferType
-from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
+from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
-from cuvil.plan.templates.contract import packed_read
+from cuvil.plan.templates.contract import packed_kernel
 from cuvil.plan.templates.epilogue import epilogue
 
 
@@ -124,10 +124,5 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     }
     walked: list[int | None] = [0, None, 1] if flat else [0, 1, 2]
     block = epilogue(draft, walked, out.rank, None)
-    a, b = anchor.operands[:2]
-    behind = epilogue_inputs(draft.group, draft.pool)
-    packed, weights = packed_read(draft, b, b is a or b in behind)
-    extra = [v for value, v in draft.reads.items() if value in behind]
-    buffers = [draft.reads[a], weights, draft.writes[result], *extra]
-    draft.block.add_op(template_op("depthwise", spec, buffers, block))
-    return draft.finish(name, 0, {packed: m.weights})
+    operands = anchor.operands[0], anchor.operands[1]
+    return packed_kernel(draft, name, "depthwise", spec, block, operands, m.weights)

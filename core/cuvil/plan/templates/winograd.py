@@ -16,13 +16,12 @@ from cuvil.ir import nest
 from cuvil.ir.build import is_constant
 from cuvil.ir.dims import Dim, literal
 from cuvil.ir.names import Operation, Value
-from cuvil.ir.nest_build import template_op
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import attrs_of, tensor_type
-from cuvil.plan.kernel import Draft, Kernel, epilogue_inputs
+from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
 from cuvil.plan.packing import pack_panels
-from cuvil.plan.templates.contract import PANEL, packed_read
+from cuvil.plan.templates.contract import PANEL, packed_kernel
 from cuvil.plan.templates.cook_toom import matrices
 from cuvil.plan.templates.epilogue import epilogue
 from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of
@@ -129,13 +128,8 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     }
     walked = [0, 1, 2] if out.rank == 4 else [0, None, 1]
     block = epilogue(draft, walked, out.rank, None)
-    a, b = anchor.operands[:2]
-    behind = epilogue_inputs(draft.group, draft.pool)
-    packed, weights = packed_read(draft, b, b is a or b in behind)
-    extra = [v for value, v in draft.reads.items() if value in behind]
-    buffers = [draft.reads[a], weights, draft.writes[result], *extra]
-    draft.block.add_op(template_op("winograd", spec, buffers, block))
-    return draft.finish(name, 0, {packed: m.weights})
+    operands = anchor.operands[0], anchor.operands[1]
+    return packed_kernel(draft, name, "winograd", spec, block, operands, m.weights)
 
 
 def _steps(strides: Sequence[Dim]) -> list[Dim]:
