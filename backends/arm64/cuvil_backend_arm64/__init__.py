@@ -1,0 +1,52 @@
+"""The Arm backend: facts, variants and the C shim; its record is `BACKEND`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuvil.ir.attrs import Attrs
+from cuvil.ir.types import TensorType
+from cuvil.targets.backend import Backend
+from cuvil_backend_arm64.features import CPUS, FEATURES
+from cuvil_backend_arm64.host import host
+from cuvil_backend_arm64.variants import LLVM_TRIPLES, variants
+
+__version__ = "0.1.0"
+
+
+def supports(op: str, types: Sequence[TensorType], attrs: Attrs) -> float | None:
+    """The host CPU computes every primitive; cost 1 lets accelerators take what they do better."""
+    return 1.0
+
+
+def bitcode(triple: str) -> Sequence[Path]:
+    """The runtime and the shim as LLVM bitcode, made when the wheel was built."""
+    return sorted((Path(__file__).parent / "data").glob(f"*.{triple}.bc"))
+
+
+BACKEND = Backend(
+    name="arm64",
+    version=__version__,
+    triples=tuple(LLVM_TRIPLES),
+    aliases={
+        "aarch64": "aarch64-linux-gnu",
+        "arm64": "aarch64-linux-gnu",
+        "aarch64-unknown-linux-gnu": "aarch64-linux-gnu",
+        "aarch64-unknown-linux-musl": "aarch64-linux-musl",
+    },
+    cpus=CPUS,
+    features=FEATURES,
+    variants=variants,
+    host=host,
+    supports=supports,
+    bitcode=bitcode,
+    detect="cuvil_arm64_features",
+    linker_emulation={
+        triple: "aarch64linux" for triple in LLVM_TRIPLES if triple.startswith("aarch64")
+    },
+    libraries={
+        "aarch64-linux-gnu": ("libc.so.6", "libpthread.so.0"),
+        "aarch64-linux-musl": ("libc.so",),
+    },
+)

@@ -1,0 +1,43 @@
+/* Which features this cpu has and the operating system lets programs use. Bits:
+ * cuvil_backend_arm64/features.py. */
+#include <stdint.h>
+
+enum { FP16, DOTPROD, FP16FML, I8MM, BF16, SVE, SVE2 };
+
+uint64_t cuvil_arm64_features(void);
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+
+/* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's interface for 64-bit Arm. */
+#define HAS_ASIMDHP 10 /* fp16 in vectors */
+#define HAS_ASIMDDP 20
+#define HAS_SVE 22
+#define HAS_ASIMDFHM 23
+#define HAS2_SVE2 1
+#define HAS2_I8MM 13
+#define HAS2_BF16 14
+#define AT_SECOND 26
+
+static uint64_t bit(unsigned long word, int position, int feature) {
+  return (uint64_t)(word >> position & 1u) << feature;
+}
+
+uint64_t cuvil_arm64_features(void) {
+  unsigned long one = getauxval(AT_HWCAP), two = getauxval(AT_SECOND);
+  return bit(one, HAS_ASIMDHP, FP16) | bit(one, HAS_ASIMDDP, DOTPROD) |
+         bit(one, HAS_ASIMDFHM, FP16FML) | bit(two, HAS2_I8MM, I8MM) | bit(two, HAS2_BF16, BF16) |
+         bit(one, HAS_SVE, SVE) | bit(two, HAS2_SVE2, SVE2);
+}
+
+#elif defined(__APPLE__)
+
+uint64_t cuvil_arm64_features(void) { /* every such machine has what the first had */
+  return 1u << FP16 | 1u << DOTPROD | 1u << FP16FML;
+}
+
+#else
+
+uint64_t cuvil_arm64_features(void) { return 0; }
+
+#endif
