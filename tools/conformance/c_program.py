@@ -1,8 +1,12 @@
-"""The C program `call_model.c`: built once per process, then it calls one library after another."""
+"""The C program `call_model.c`: built once per process, then it calls one library after another.
+
+On this machine, or on an emulated one of another kind.
+"""
 
 from __future__ import annotations
 
 import atexit
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -14,19 +18,33 @@ import numpy as np
 from cuvil.aot.write import Artefact
 from cuvil.ir.groups import NONE, SEQUENCE, TENSOR, Group, with_places
 from tools.conformance.c_values import Value, read_values, write_values
+from tools.foreign import ForeignError, Machine, compile_c
 from tools.models.c_program import CProgramError, c_compiler
 
 SOURCE = Path(__file__).with_name("call_model.c")
 
 
 class Caller:
-    """The running program. A model that ends it is one case that failed: it starts again."""
+    """The running program. A model that ends it is one case that failed: it starts again.
 
-    def __init__(self, include: Path) -> None:
+    include: the folder of the headers `cuvil/*.h`. machine: where it runs; None: here.
+    environment: variables of the program's, beside those of this process. variant: what the last
+    model ran as.
+    """
+
+    def __init__(
+        self,
+        include: Path,
+        machine: Machine | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="cuvil-c-")
         self.folder = Path(self._scratch.name)
-        self._program = _build(include, self.folder)
+        program = _build(include, self.folder, machine)
+        self._command = machine.command(program) if machine else [str(program)]
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
+        self.variant = ""
 
     def call(self, artefact: Artefact, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The graph's outputs by name, for its inputs by name.
@@ -50,13 +68,18 @@ class Caller:
         answer = process.stdout.readline().strip()
         if not answer:
             raise CProgramError(f"the C program ended with status {process.wait()}")
-        if answer != "ok":
+        if not answer.startswith("ok "):
             raise CProgramError(answer)
+        self.variant = answer.removeprefix("ok ")
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=self._environment,
             )
         return self._process
 
@@ -98,19 +121,24 @@ def _parts(group: Group, value: Value) -> list[np.ndarray]:
     raise CProgramError(f"output '{group.name}' of kind {group.kind} came as {type(value)}")
 
 
-@lru_cache(maxsize=1)
-def caller(include: Path) -> Caller:
+@lru_cache
+def caller(include: Path, machine: Machine | None = None) -> Caller:
     """This process's program, compiled against the headers `cuvil/*.h` in `include`."""
-    made = Caller(include)
-    atexit.register(made.close)
-    return made
+    program = Caller(include, machine)
+    atexit.register(program.close)
+    return program
 
 
-def _build(include: Path, folder: Path) -> Path:
+def _build(include: Path, folder: Path, machine: Machine | None) -> Path:
+    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(include)]
+    if machine:
+        try:
+            return compile_c(machine, [SOURCE], folder / "call_model", flags)
+        except ForeignError as error:
+            raise CProgramError(str(error)) from error
     compiler, program = c_compiler(), folder / "call_model"
     if compiler is None:
         raise CProgramError("there is no C compiler")
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(include)]
     command = [*compiler, *flags, str(SOURCE), "-o", str(program), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

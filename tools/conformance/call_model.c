@@ -1,8 +1,8 @@
 /* Calls compiled models from C, by the functions that their headers declare.
  *
- * Reads lines "LIBRARY NAME REQUEST RESPONSE" and answers each with "ok" or "failed: REASON".
- * Inputs are in the file REQUEST, outputs go to RESPONSE: a count, then values one after another,
- * in this machine's byte order (tools/conformance/c_values.py writes and reads them):
+ * Reads lines "LIBRARY NAME REQUEST RESPONSE" and answers each with "ok VARIANT" or "failed:
+ * REASON". Inputs are in the file REQUEST, outputs go to RESPONSE: a count, then values one after
+ * another, in this machine's byte order (tools/conformance/c_values.py writes and reads them):
  *
  *   u8 kind, u8 dtype, u8 rank, u8 0
  *   tensor:   i64 extent * rank, u64 bytes, data (of strings: each its i64 size, then its bytes)
@@ -32,6 +32,7 @@ typedef struct functions {
   cuvil_status (*run)(const cuvil_model *model, cuvil_context *context, const cuvil_value *inputs,
                       cuvil_value *outputs);
   const char *(*status_text)(cuvil_status status);
+  const char *(*variant)(const cuvil_model *model);
 } functions;
 
 typedef struct values {
@@ -173,7 +174,7 @@ static functions find(void *handle, const char *name) {
   functions f;
 #define TAKE(field) *(void **)&f.field = symbol(handle, name, #field)
   TAKE(artefact), TAKE(open), TAKE(close), TAKE(context_create), TAKE(context_destroy);
-  TAKE(context_message), TAKE(shapes), TAKE(run), TAKE(status_text);
+  TAKE(context_message), TAKE(shapes), TAKE(run), TAKE(status_text), TAKE(variant);
 #undef TAKE
   return f;
 }
@@ -254,6 +255,7 @@ static void call(const char *library, const char *name, const char *request, con
   values outputs = run(&f, model, context, &inputs);
   write_values(response, &outputs);
   f.context_destroy(context);
+  printf("ok %s\n", f.variant(model));
   f.close(model);
 }
 
@@ -265,7 +267,6 @@ int main(void) {
       printf("failed: %s\n", reason);
     } else {
       call(library, name, request, response);
-      puts("ok");
     }
     fflush(stdout);
   }

@@ -11,7 +11,7 @@ from cuvil.errors import CompileError
 _ALLOWED = """
     memcpy memmove memset memcmp
     strchr strrchr strcmp strncmp strlen strstr getenv
-    free posix_memalign madvise mmap munmap open close read lseek readlink dl_iterate_phdr
+    free posix_memalign getauxval madvise mmap munmap open close read lseek readlink dl_iterate_phdr
     clock_gettime getpid sysconf syscall
     __sched_cpucount sched_getaffinity sched_yield
     sigfillset pthread_create pthread_join pthread_sigmask
