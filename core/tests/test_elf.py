@@ -153,7 +153,11 @@ def test_what_the_reader_tells(kernel, weights):
     assert WEIGHTS in data
 
 
-@pytest.mark.parametrize("triple", ["aarch64-linux-gnu", "riscv64-linux-gnu", "x86_64-linux-gnu"])
+MACHINES = ("aarch64-linux-gnu", "riscv64-linux-gnu", "x86_64-linux-gnu")
+SMALL = ("thumbv7em-none-unknown-eabihf", "thumbv6m-none-unknown-eabi", "riscv32-unknown-elf")
+
+
+@pytest.mark.parametrize("triple", [*MACHINES, *SMALL])
 @needs_readelf
 def test_every_machine_is_copied_not_known(tmp_path, triple):
     code = compile_ir(triple)

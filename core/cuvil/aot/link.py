@@ -198,7 +198,7 @@ def _stand_in(
 
 def write_stand_in(path: Path, machine: Machine, names: Sequence[str]) -> None:
     """Writes an object that defines functions of these names, with nothing in them."""
-    table = Section(".symtab", SYMTAB, align=8, entry_size=24, link=3)
+    table = Section(".symtab", SYMTAB, link=3)
     code = Section(".text", PROGBITS, ALLOC | _EXECUTABLE, align=16)
     code.replace(bytes(16))
     sections = [Section("", 0, align=0), code, table, Section(".strtab", STRTAB)]

@@ -50,7 +50,6 @@ __all__ = [
 Bytes = bytes | memoryview
 ALIGN = 64  # CUVIL_ARENA_ALIGN of cuvil/abi.h
 _NOTE_HEADER = struct.Struct("<III")
-_SYMBOL_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class Note:
 
 
 def machine_of(data: Bytes) -> Machine:
-    """The machine an ELF file is for; ArtefactError when it is not ELF64 little-endian."""
+    """The machine an ELF file is for; ArtefactError when it is not ELF, little-endian."""
     return read_object(data).machine
 
 
@@ -200,7 +199,7 @@ def _symbols(data: Bytes) -> list[Symbol]:
 
 def _empty_object(machine: Machine) -> Object:
     """An object of no content that declares its stack not executable, or linkers complain."""
-    symbols = Section(".symtab", SYMTAB, align=8, entry_size=_SYMBOL_BYTES, link=2)
+    symbols = Section(".symtab", SYMTAB, link=2)
     source = Object(
         machine,
         names=3,

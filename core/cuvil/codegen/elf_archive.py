@@ -43,7 +43,7 @@ def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> No
     """Writes `members`, in their order, streaming those that are files.
 
     ValueError for a name with a slash or line end, or a member of 10 GB or more; ArtefactError for
-    one that is not an ELF64 object. No file is left on failure.
+    one that is not an ELF object. No file is left on failure.
     """
     for member in members:
         if not member.name or "/" in member.name or "\n" in member.name:

@@ -1,4 +1,5 @@
-"""ELF64 little-endian files as a list of sections: read from bytes, written as a stream.
+"""Little-endian ELF files of 32 or 64 bits as a list of sections: read from bytes, written as a
+stream.
 
 Enough of the format for relocatable objects, and for looking into shared libraries. Layout:
 System V ABI, chapters 4 and 5 (https://refspecs.linuxfoundation.org/elf/gabi4+).
@@ -7,28 +8,24 @@ System V ABI, chapters 4 and 5 (https://refspecs.linuxfoundation.org/elf/gabi4+)
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from cuvil.codegen.elf_format import FORMATS, ElfFormat
 from cuvil.errors import ArtefactError
 
 __all__ = ["Machine", "Object", "Section", "Symbol", "read_object", "write_object"]
 
 RELOCATABLE = 1
 PROGBITS, SYMTAB, STRTAB, NOTE, NOBITS, DYNSYM = 1, 2, 3, 7, 8, 11
+REL_TYPES = {4: True, 9: False}  # SHT_RELA, SHT_REL -> whether relocations have an addend
 ALLOC = 2  # section flag
 LOCAL, GLOBAL = 0, 1  # symbol bindings
 TYPE_OBJECT = 1
 UNDEFINED, RESERVED = 0, 0xFF00  # section indices
 HIDDEN = 2  # visibility
-
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_MAGIC = b"\x7fELF\x02\x01\x01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,12 @@ class Machine:
     flags: int  # e_flags
     abi: int = 0  # EI_OSABI
     abi_version: int = 0
+    bits: int = 64  # of an address: EI_CLASS
+
+    @property
+    def format(self) -> ElfFormat:
+        """How its files are laid out."""
+        return FORMATS[self.bits]
 
 
 @dataclass(slots=True)
@@ -96,8 +99,7 @@ class Object:
         if table.link >= len(self.sections):
             raise ArtefactError("damaged ELF file: a symbol table without names")
         strings = self.sections[table.link].data()
-        data = table.data()
-        rows = _SYMBOL.iter_unpack(data[: len(data) - len(data) % _SYMBOL.size])
+        rows = self.machine.format.symbols(table.data())
         return [
             Symbol(_text(strings, name), info >> 4, info & 15, other, section, value, size)
             for name, info, other, section, value, size in rows
@@ -106,14 +108,15 @@ class Object:
     def set_symbols(self, table: Section, symbols: list[Symbol]) -> None:
         """Replaces a table's symbols, which have the local ones first, and its strings."""
         self.own_section_names()
-        pool = _Strings()
+        pool, format = _Strings(), self.machine.format
         rows = b"".join(
-            _SYMBOL.pack(
+            format.pack_symbol(
                 pool.add(s.name), s.binding << 4 | s.type, s.other, s.section, s.value, s.size
             )
             for s in symbols
         )
         table.replace(rows)
+        table.align, table.entry_size = format.word, format.symbol.size
         table.info = sum(symbol.binding == LOCAL for symbol in symbols)
         self.sections[table.link].replace(pool.data())
 
@@ -127,18 +130,18 @@ class Object:
 def read_object(data: bytes | memoryview) -> Object:
     """Parses headers and sections; section bytes are views of `data`.
 
-    ArtefactError for anything but a sound ELF64 little-endian file.
+    ArtefactError for anything but a sound little-endian ELF file.
     """
     view = memoryview(data).cast("B")
-    if len(view) < _HEADER.size or bytes(view[: len(_MAGIC)]) != _MAGIC:
-        raise ArtefactError("not an ELF file with 64 bits, little-endian")
-    ident, kind, machine, _, _, _, start, flags, _, _, _, entry, count, names = _HEADER.unpack(
-        view[: _HEADER.size]
-    )
-    found = Object(Machine(machine, flags, ident[7], ident[8]), kind, names)
-    if start + count * _SECTION.size > len(view) or (count and entry != _SECTION.size):
+    format = next((f for f in FORMATS.values() if bytes(view[: len(f.ident)]) == f.ident), None)
+    if format is None or len(view) < format.header.size:
+        raise ArtefactError("not a little-endian ELF file")
+    header = format.header.unpack(view[: format.header.size])
+    ident, kind, machine, _, _, _, start, flags, _, _, _, entry, count, names = header
+    found = Object(Machine(machine, flags, ident[7], ident[8], format.bits), kind, names)
+    if start + count * format.section.size > len(view) or (count and entry != format.section.size):
         raise ArtefactError("damaged ELF file: section table outside the file")
-    rows = list(_SECTION.iter_unpack(view[start : start + count * _SECTION.size]))
+    rows = list(format.section.iter_unpack(view[start : start + count * format.section.size]))
     if not rows or not 0 < names < count:
         raise ArtefactError("damaged ELF file: no section names")
     found.sections = [_section(view, row) for row in rows]
@@ -193,8 +196,9 @@ def write_object(path: str | os.PathLike[str], source: Object) -> None:
     names = _Strings()
     places = [names.add(section.name) for section in source.sections]
     source.sections[source.names].replace(names.data())
-    offsets, end = _layout(source.sections)
-    table = _aligned(end, 8)
+    format = source.machine.format
+    offsets, end = _layout(source.sections, format.header.size)
+    table = _aligned(end, format.word)
     try:
         with open(path, "wb") as out:
             out.write(_header(source, table))
@@ -202,15 +206,15 @@ def write_object(path: str | os.PathLike[str], source: Object) -> None:
                 _write_section(out, section, offset)
             _pad(out, table)
             for section, name, offset in zip(source.sections, places, offsets, strict=True):
-                out.write(_section_row(section, name, offset))
+                out.write(_section_row(format, section, name, offset))
     except BaseException:
         Path(path).unlink(missing_ok=True)
         raise
 
 
-def _layout(sections: list[Section]) -> tuple[list[int], int]:
-    """The offset of each section in the file, and where they end."""
-    offsets, end = [], _HEADER.size
+def _layout(sections: list[Section], end: int) -> tuple[list[int], int]:
+    """The offset of each section in a file whose header ends there, and where they end."""
+    offsets = []
     for section in sections:
         if section.type == 0:
             offsets.append(0)
@@ -223,17 +227,17 @@ def _layout(sections: list[Section]) -> tuple[list[int], int]:
 
 
 def _header(source: Object, table: int) -> bytes:
-    machine = source.machine
-    ident = _MAGIC + bytes((machine.abi, machine.abi_version))
+    machine, format = source.machine, source.machine.format
+    ident = format.ident + bytes((machine.abi, machine.abi_version))
     count = len(source.sections)
-    return _HEADER.pack(
+    return format.header.pack(
         *(ident, source.type, machine.machine, 1, 0, 0, table, machine.flags),
-        *(_HEADER.size, 0, 0, _SECTION.size, count, source.names),
+        *(format.header.size, 0, 0, format.section.size, count, source.names),
     )
 
 
-def _section_row(section: Section, name: int, offset: int) -> bytes:
-    return _SECTION.pack(
+def _section_row(format: ElfFormat, section: Section, name: int, offset: int) -> bytes:
+    return format.section.pack(
         *(name, section.type, section.flags, section.address, offset, section.size),
         *(section.link, section.info, section.align, section.entry_size),
     )

@@ -7,18 +7,19 @@ relocations renumbered. What `keep` does not name becomes local.
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from cuvil.codegen.elf_file import (
     GLOBAL,
     LOCAL,
+    REL_TYPES,
     RELOCATABLE,
     RESERVED,
     STRTAB,
     SYMTAB,
     UNDEFINED,
+    Machine,
     Object,
     Section,
     Symbol,
@@ -27,9 +28,10 @@ from cuvil.codegen.elf_file import (
 )
 from cuvil.errors import ArtefactError
 
-RELA, ADDRESS_TABLE = 4, 0x6FFF4C03  # SHT_RELA, SHT_LLVM_ADDRSIG
+ADDRESS_TABLE = 0x6FFF4C03  # SHT_LLVM_ADDRSIG
+ATTRIBUTES = 0x70000003  # of the processor: what its code needs, in every object
+LINK_ORDER = 0x80  # section flag: `link` is another section's number
 TYPE_FILE = 4
-_RELA = struct.Struct("<QQq")
 _DROPPED = {SYMTAB, STRTAB, ADDRESS_TABLE}
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -56,8 +58,8 @@ class _Merger:
         self.sections: list[Section] = [Section("", 0)]
         self.symbols: list[Symbol] = []
         self.globals: dict[str, Symbol] = {}
-        self.relocations: list[tuple[Section, Section, list[Symbol], int]] = []
-        self.machine: object = None
+        self.relocations: list[tuple[Section, list[Symbol], int]] = []
+        self.machine: Machine | None = None
 
     def add(self, source: Object) -> None:
         """Takes over an object's sections and symbols."""
@@ -65,24 +67,33 @@ class _Merger:
             raise ArtefactError("only relocatable objects for one machine can be merged")
         self.machine = source.machine
         places: dict[int, int] = {}
+        ordered: list[Section] = []
         for i, section in enumerate(source.sections):
-            if section.type and section.type not in _DROPPED and section.type != RELA:
+            if section.type and section.type not in (*_DROPPED, *REL_TYPES):
+                if section.type == ATTRIBUTES and self._knows(section):
+                    continue
                 places[i] = len(self.sections)
                 self.sections.append(section)
+                ordered += [section] * bool(section.flags & LINK_ORDER)
+        for section in ordered:
+            section.link = places.get(section.link, 0)
         table = source.find(SYMTAB)
         symbols = source.symbols(table) if table else []
         numbered = [self._symbol(s, places) for s in symbols]
         for section in source.sections:
-            if section.type == RELA and section.info in places:
-                self.relocations.append(
-                    (section, self.sections[places[section.info]], numbered, places[section.info])
-                )
+            if section.type in REL_TYPES and section.info in places:
+                self.relocations.append((section, numbered, places[section.info]))
+
+    def _knows(self, attributes: Section) -> bool:
+        """Whether an object before had the same attributes."""
+        data = attributes.data()
+        return any(s.type == ATTRIBUTES and s.data() == data for s in self.sections)
 
     def _symbol(self, symbol: Symbol, places: dict[int, int]) -> Symbol:
         if UNDEFINED < symbol.section < RESERVED:
             symbol.section = places.get(symbol.section, UNDEFINED)
         if symbol.binding == LOCAL:
-            if (symbol.name or symbol.section) and symbol.type != TYPE_FILE:
+            if symbol.section and symbol.type != TYPE_FILE:  # 0: of a section that was left out
                 self.symbols.append(symbol)
             return symbol
         known = self.globals.get(symbol.name)
@@ -99,6 +110,7 @@ class _Merger:
 
     def finish(self, keep: Callable[[str], bool], rename: Mapping[str, str]) -> Object:
         """The merged object."""
+        assert self.machine is not None
         for old, new in rename.items():
             self.globals[old].name = new
         new_names = set(rename.values())
@@ -112,21 +124,23 @@ class _Merger:
         ordered += [s for s in self.symbols if s.binding != LOCAL]
         numbers = {id(s): i for i, s in enumerate(ordered)}
         table_index = len(self.sections) + len(self.relocations)
-        for section, _, symbols, place in self.relocations:
+        for section, symbols, place in self.relocations:
             section.link, section.info = table_index, place
-            section.replace(_renumber(section.data(), symbols, numbers))
+            section.replace(_renumber(self.machine, section, symbols, numbers))
             self.sections.append(section)
-        table = Section(".symtab", SYMTAB, align=8, entry_size=24, link=table_index + 1)
+        table = Section(".symtab", SYMTAB, link=table_index + 1)
         names = Section(".strtab", STRTAB)
         self.sections += [table, names, Section(".shstrtab", STRTAB)]
-        merged = Object(self.machine, RELOCATABLE, table_index + 2, self.sections)  # type: ignore[arg-type]
+        merged = Object(self.machine, RELOCATABLE, table_index + 2, self.sections)
         merged.set_symbols(table, ordered)
         return merged
 
 
-def _renumber(data: bytes, symbols: Sequence[Symbol], numbers: dict[int, int]) -> bytes:
-    rows = []
-    for offset, info, addend in _RELA.iter_unpack(data):
-        number = numbers.get(id(symbols[info >> 32]), 0)
-        rows.append(_RELA.pack(offset, number << 32 | info & 0xFFFFFFFF, addend))
-    return b"".join(rows)
+def _renumber(
+    machine: Machine, section: Section, symbols: Sequence[Symbol], numbers: dict[int, int]
+) -> bytes:
+    rows = machine.format.relocations(section.data(), REL_TYPES[section.type])
+    return machine.format.pack_relocations(
+        ((at, numbers.get(id(symbols[old]), 0), kind, more) for at, old, kind, more in rows),
+        REL_TYPES[section.type],
+    )
