@@ -18,7 +18,7 @@ P90_FUNCTION_LINES = 25
 
 # Imports go from a later row to the same or an earlier one.
 LAYERS = (
-    ("errors", "data", "options", "version"),
+    ("errors", "data", "extents", "options", "version"),
     ("ir",),
     ("ops",),
     ("rewrite", "rules"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cuvil.ir.dims import Dim, product
+from cuvil.ops.compose.helpers import axis_in, narrow, unsqueezed
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in, narrow, unsqueezed
 from cuvil.ops.onnx.math import unary, unary_legacy
 from cuvil.ops.onnx.registry import onnx_op, onnx_rows
 

@@ -7,42 +7,30 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from cuvil.ir.build import Builder
 from cuvil.ir.dims import Dim, SymDim
 from cuvil.ir.names import Region
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType
+from cuvil.ops.compose import context as compose
 
 __all__ = ["Cx", "Value"]
 
 Value = Any  # an SSA value; a tuple of values for a sequence; None for an absent or empty optional
 
 
-class Cx(Protocol):
+class Cx(compose.Cx, Protocol):
     """One node under import.
 
-    b: builds primitives with the node's location; what is known at compile time folds at once.
-    where: the node, for messages; op: its operator; opset: the version of its domain that the model
-    asks for; outputs: for each output whether anything can use it.
+    b: folds what is known at compile time at once. op: the node's operator; opset: the version of
+    its domain that the model asks for; outputs: for each output whether anything can use it.
     """
 
-    b: Builder
-    where: str
     op: str
     opset: int
     outputs: Sequence[bool]
 
     def known(self, value: SSAValue | None) -> np.ndarray | None:
         """The value where the compiler knows it: numbers, or an object array of Dims."""
-
-    def known_ints(self, value: SSAValue, what: str) -> list[Dim]:
-        """The elements of an integer tensor; UnsupportedError when they depend on data."""
-
-    def dims(self, value: SSAValue) -> tuple[Dim, ...]:
-        """The extents of a value."""
-
-    def type(self, value: SSAValue) -> TensorType:
-        """The tensor type of a value."""
 
     def tensor(self, attribute: Any) -> SSAValue:
         """The constant that a tensor attribute holds."""
@@ -65,9 +53,6 @@ class Cx(Protocol):
     def inner(self, dim: Dim) -> bool:
         """Whether an extent is known in a finished region only."""
 
-    def require(self, a: Dim, b: Dim) -> None:
-        """A run fails unless the extents are equal."""
-
     def close(self, symbol: SymDim) -> None:
         """Says that a loop's counter means nothing outside of its finished region."""
 
@@ -80,9 +65,6 @@ class Cx(Protocol):
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
         """A run checks that `dim` lies in these bounds, where one input symbol decides it."""
-
-    def equal(self, a: Dim, b: Dim) -> None:
-        """The extents must be equal; where one is a symbol of an input, a run checks it."""
 
     def at_least(self, a: Dim, b: Dim) -> bool:
         """Whether a >= b is proved for all values of the symbols within their bounds."""
@@ -120,9 +102,3 @@ class Cx(Protocol):
 
     def needs(self, value: SSAValue, what: str) -> NoReturn:
         """Raises UnsupportedError: `what` must be known at compile time and depends on a value."""
-
-    def fail(self, reason: str) -> NoReturn:
-        """Raises UnsupportedError: a sound model asks for what is not implemented."""
-
-    def bad(self, reason: str) -> NoReturn:
-        """Raises ModelError: the model breaks ONNX's rules."""

@@ -10,10 +10,10 @@ from cuvil.ir.dims import Dim, dim_max, known_equal
 from cuvil.ir.names import Region
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType, shapes
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.control import loop_types
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import as_value
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuvil.ir.dims import Dim
+from cuvil.ops.compose.helpers import fitted, index_list, static
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import fitted, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.window import AUTO_PADS, window
 

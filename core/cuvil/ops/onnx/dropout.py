@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cuvil.ops.compose.helpers import narrow
 from cuvil.ops.onnx.constant import filled
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import narrow
 from cuvil.ops.onnx.random import seed_of, uniform, wide_name
 from cuvil.ops.onnx.registry import onnx_op
 

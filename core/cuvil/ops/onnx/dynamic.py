@@ -7,8 +7,8 @@ from functools import reduce
 
 from cuvil.ir.dims import Dim, SymDim, product
 from cuvil.ir.names import Operation
+from cuvil.ops.compose.helpers import fitted
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import fitted
 
 __all__ = [
     "as_i64", "as_value", "capped_step", "count_of", "elements", "extents", "shape_with_rest",

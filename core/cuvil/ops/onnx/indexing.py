@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cuvil.ir.dims import Dim, product
+from cuvil.ops.compose.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents, where_true
-from cuvil.ops.onnx.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op
 
 

@@ -11,10 +11,10 @@ from cuvil.ir.dims import Dim, SymDim, dim_min, known_equal, symbols
 from cuvil.ir.names import Region
 from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType
+from cuvil.ops.compose.helpers import index_list
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.control import check_alike
 from cuvil.ops.onnx.dynamic import as_value, extents
-from cuvil.ops.onnx.helpers import index_list
 from cuvil.ops.onnx.registry import onnx_op
 
 MOST_STEPS = 256  # of an unrolled loop

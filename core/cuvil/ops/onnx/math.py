@@ -7,8 +7,8 @@ from functools import reduce
 
 import ml_dtypes
 
+from cuvil.ops.compose.helpers import fitted, narrow, unsqueezed
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import fitted, narrow, unsqueezed
 from cuvil.ops.onnx.registry import onnx_op, onnx_rows
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from cuvil.ops.compose.helpers import axis_in, wide
+from cuvil.ops.compose.matmul import matmul_of
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.conv import conv
-from cuvil.ops.onnx.helpers import axis_in, wide
-from cuvil.ops.onnx.matmul import gemm, matmul_of
+from cuvil.ops.onnx.matmul import gemm
 from cuvil.ops.onnx.norm import EPSILON, layer_norm
 from cuvil.ops.onnx.registry import onnx_op
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from cuvil.ir.build import constant_array, is_constant
 from cuvil.ir.names import Operation
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.onnx.activation import softmax, softmax_legacy
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.microsoft import MS
 from cuvil.ops.onnx.pool import average_pool
 from cuvil.ops.onnx.quant import by_row, dequantize_linear, matmul_integer, quantize_linear

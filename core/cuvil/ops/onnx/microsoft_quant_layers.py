@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.indexing import gather
 from cuvil.ops.onnx.microsoft import MS, SMALL, embedded
 from cuvil.ops.onnx.microsoft_attention import FILTER, self_attended

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cuvil.ops.compose.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.constant import range_
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in, index_list, unsqueezed
 from cuvil.ops.onnx.indexing import gather_nd
 from cuvil.ops.onnx.microsoft import MS, fused_matmul
 from cuvil.ops.onnx.microsoft_quant import channels_first

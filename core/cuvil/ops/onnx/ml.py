@@ -10,8 +10,8 @@ import numpy as np
 from cuvil.ir.build import constant_array
 from cuvil.ir.names import Operation
 from cuvil.ir.string_tables import read_strings
+from cuvil.ops.compose.helpers import unsqueezed
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import unsqueezed
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.strings import found_in, needs_strings, texts
 

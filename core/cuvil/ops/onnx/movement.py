@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuvil.ir.dims import Dim, SymDim, ceil_div, dim_max, dim_min
+from cuvil.ops.compose.helpers import axes_in, axis_in, index_list, static
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import (
@@ -17,7 +18,6 @@ from cuvil.ops.onnx.dynamic import (
     extents,
     slice_bounds,
 )
-from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, static
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]

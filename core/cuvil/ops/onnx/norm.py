@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuvil.ir.dims import Dim, product
+from cuvil.ops.compose.helpers import axes_in, axis_in, narrow, unsqueezed, wide
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axes_in, axis_in, narrow, unsqueezed, wide
 from cuvil.ops.onnx.registry import onnx_op
 
 EPSILON = 9.999999747378752e-06  # 1e-5 in float32, as ONNX's defaults are

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cuvil.ir.dims import Dim, product
+from cuvil.ops.compose.helpers import index_list
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import index_list
 from cuvil.ops.onnx.registry import onnx_op, onnx_rows
 from cuvil.ops.onnx.window import Window, window
 

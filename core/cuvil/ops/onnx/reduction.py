@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cuvil.ops.compose.helpers import axes_in, axis_in, index_list, narrow, wide
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axes_in, axis_in, index_list, narrow, wide
 from cuvil.ops.onnx.registry import onnx_rows
 
 Body = Callable[[Cx, Value, tuple[int, ...], bool], Value]

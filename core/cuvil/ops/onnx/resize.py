@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from cuvil.ir.dims import Dim, SymDim
+from cuvil.ops.compose.helpers import axes_in, static
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents
-from cuvil.ops.onnx.helpers import axes_in, static
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]

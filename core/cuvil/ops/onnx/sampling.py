@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product as combinations
 
 from cuvil.ir.dims import Dim
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim, product
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import as_i64, as_value, count_of, where_true
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cuvil.ir.dims import Dim, SymDim
+from cuvil.ops.compose.helpers import axis_in, index_list, static, unsqueezed
 from cuvil.ops.onnx.absent import Absent
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents
-from cuvil.ops.onnx.helpers import axis_in, index_list, static, unsqueezed
 from cuvil.ops.onnx.movement import concat
 from cuvil.ops.onnx.recurrent_loop import part
 from cuvil.ops.onnx.registry import onnx_op

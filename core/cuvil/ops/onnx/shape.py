@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cuvil.ir.dims import Dim, SymDim, product
-from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.dynamic import elements, shape_with_rest
-from cuvil.ops.onnx.helpers import (
+from cuvil.ops.compose.helpers import (
     axes_in,
     axis_in,
     index_list,
     unsqueezed,
 )
+from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.onnx.dynamic import elements, shape_with_rest
 from cuvil.ops.onnx.registry import onnx_op
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cuvil.ir.dims import Dim, SymDim, literal
+from cuvil.ops.compose.helpers import axis_in, index_list, static
 from cuvil.ops.onnx.context import Cx, Value
-from cuvil.ops.onnx.helpers import axis_in, index_list, static
 from cuvil.ops.onnx.movement import padded, sliced
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.resize import known_floats

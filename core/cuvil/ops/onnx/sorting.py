@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cuvil.ir.dims import Dim
+from cuvil.ops.compose.helpers import axis_in
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents
-from cuvil.ops.onnx.helpers import axis_in
 from cuvil.ops.onnx.registry import onnx_op
 
 

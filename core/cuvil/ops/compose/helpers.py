@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim
-from cuvil.ops.onnx.context import Cx, Value
+from cuvil.ops.compose.context import Cx, Value
 
 __all__ = [
     "axes_in", "axis_in", "fitted", "index_list", "narrow", "static", "unsqueezed", "wide",
