@@ -44,7 +44,7 @@ def compiled(ir: str, triple: str) -> bytes:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(reloc="pic", features=TRIPLES[triple])
+    machine = target.create_target_machine(reloc="pic", codemodel="small", features=TRIPLES[triple])
     return machine.emit_object(llvm.parse_assembly(f'target triple = "{triple}"\n{ir}'))
 
 
