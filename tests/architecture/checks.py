@@ -44,6 +44,10 @@ _BACKEND_WORDS = (
 BACKEND_NAME = re.compile(rf"(?<![A-Za-z])(?:{_BACKEND_WORDS})(?![A-Za-z])", re.IGNORECASE)
 
 
+MAY_USE_A_BACKEND = ("docs/", "examples/", "tests/", "core/tests/", "runtime_c/tests/")
+SUFFIXES_OF_SOURCES = {"", ".bazel", ".bzl", ".c", ".h", ".ini", ".json", ".py", ".sh", ".toml"}
+
+
 def layer_of(module: str) -> str | None:
     """The second part of a module of core: "cuvil.ir.dims" -> "ir". None for another package."""
     parts = module.split(".")
@@ -170,3 +174,23 @@ def repeated_names(root: Path) -> list[str]:
     tests = [file.path for file in code(root, suffixes={".py"}) if "/test_" in file.path]
     counts = Counter(path.split("/")[-1] for path in tests)
     return [path for path in tests if counts[path.split("/")[-1]] > 1]
+
+
+def listed_backends(root: Path) -> list[str]:
+    """Backends that a file outside `backends/<name>` names: a new one would have to be added there.
+
+    Tests and examples may use one; texts for people may tell of it.
+    """
+    names = sorted(path.parent.name for path in root.glob("backends/*/pyproject.toml"))
+    if not names:
+        return []
+    named = re.compile(rf"(?:backends/|cuvil[_-]backend[_-])(?:{'|'.join(names)})\b")
+    return [
+        f"{file.path}:{number} says {word}"
+        for file in files(root)
+        if file.path != EXEMPT_FROM_NAMES
+        and not file.path.startswith((*(f"backends/{n}/" for n in names), *MAY_USE_A_BACKEND))
+        and Path(file.path).suffix in SUFFIXES_OF_SOURCES
+        for number, line in enumerate(file.lines, 1)
+        for word in named.findall(line)
+    ]

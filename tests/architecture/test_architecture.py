@@ -22,6 +22,7 @@ CHECKS: dict[str, Check] = {
     "a library is known to its own layer only": checks.foreign_libraries,
     "rules and records are found by the package walk": checks.hand_registered,
     "test files have different names": checks.repeated_names,
+    "no list of backends is kept by hand": checks.listed_backends,
 }
 
 
@@ -121,6 +122,18 @@ PLANTED: list[tuple[Check, dict[str, str], list[str]]] = [
         checks.repeated_names,
         {"core/tests/test_a.py": "", "tests/x/test_a.py": "", "tests/x/test_b.py": ""},
         ["core/tests/test_a.py", "tests/x/test_a.py"],
+    ),
+    (
+        checks.listed_backends,
+        {
+            "backends/b/pyproject.toml": 'name = "cuvil-backend-b"\n',
+            "backends/b/BUILD.bazel": 'name = "cuvil_backend_b"\n',
+            "tests/x/test_good.py": "import cuvil_backend_b\n",
+            "tools/good.py": "text = 'backends/bad and cuvil_backend_c'\n",
+            "tools/BUILD.bazel": 'deps = ["//backends/b:all"]\n',
+            "Makefile": "build:\n\tmake cuvil-backend-b\n",
+        },
+        ["Makefile:2 says cuvil-backend-b", "tools/BUILD.bazel:1 says backends/b"],
     ),
 ]
 

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
-DIST = Path(os.environ.get("CUVIL_DIST", Path(__file__).parents[2] / "dist")).resolve()
+ROOT = Path(__file__).parents[2]
+DIST = Path(os.environ.get("CUVIL_DIST", ROOT / "dist")).resolve()
+BACKENDS = sorted(path.parent.name for path in ROOT.glob("backends/*/pyproject.toml"))
+PACKAGES = ("cuvil", "cuvil_runtime", *(f"cuvil_backend_{name}" for name in BACKENDS))
 
 
 class Environment:
@@ -51,9 +54,9 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment with a backend, which brings the compiler and the runtime."""
+    """An environment with all backends, which bring the compiler and the runtime."""
     environment = Environment(tmp_path_factory.mktemp("compiler"))
-    environment.install("cuvil-backend-x86")
+    environment.install(*(f"cuvil-backend-{name}" for name in BACKENDS))
     return environment
 
 
@@ -63,7 +66,7 @@ def wheel(name: str) -> Path:
     return found[0]
 
 
-@pytest.mark.parametrize("name", ["cuvil", "cuvil_runtime", "cuvil_backend_x86"])
+@pytest.mark.parametrize("name", PACKAGES)
 def test_a_wheel_holds_its_package_its_licence_and_no_tests(name: str) -> None:
     names = zipfile.ZipFile(wheel(name)).namelist()
     folders = {path.split("/")[0] for path in names}
@@ -79,17 +82,18 @@ def test_the_runtime_is_small_and_needs_numpy_only(runtime: Environment) -> None
     assert "cuvil_runtime" in runtime.python("import cuvil_runtime; print(cuvil_runtime.__file__)")
 
 
-def test_the_backend_is_found(compiler: Environment) -> None:
+def test_the_backends_are_found(compiler: Environment) -> None:
     code = (
         "from importlib.metadata import entry_points\n"
         "for point in entry_points(group='cuvil.backends'):\n"
         "    print(point.name, type(point.load()).__name__)"
     )
-    assert compiler.python(code).split()[0] == "x86"
+    assert sorted(compiler.python(code).splitlines()) == [f"{name} Backend" for name in BACKENDS]
 
 
-def test_the_backend_ships_the_runtime_as_bitcode() -> None:
-    names = zipfile.ZipFile(wheel("cuvil_backend_x86")).namelist()
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_backend_ships_the_runtime_as_bitcode(backend: str) -> None:
+    names = zipfile.ZipFile(wheel(f"cuvil_backend_{backend}")).namelist()
     assert [name for name in names if name.endswith(".bc")]
 
 
@@ -101,7 +105,7 @@ def test_the_commands_are_there(compiler: Environment, command: str) -> None:
 def test_everything_imports(compiler: Environment) -> None:
     code = (
         "import importlib, pkgutil\n"
-        "for name in ('cuvil', 'cuvil_runtime', 'cuvil_backend_x86'):\n"
+        f"for name in {PACKAGES}:\n"
         "    package = importlib.import_module(name)\n"
         "    for module in pkgutil.walk_packages(package.__path__, name + '.'):\n"
         "        if not module.name.endswith('__main__'):\n"
