@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cuvil.errors import OptionError
+from cuvil.extents import Dynamic
 
 EMITS = ("so", "a", "o", "llvm", "asm", "mlir")
 PRECISIONS = {  # and the rules that compute in it
@@ -25,8 +26,10 @@ class Options:
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""
     for its own choice. dims: symbols to fix. bounds: symbol -> (least,
-    greatest). elements: input that is a sequence -> how many tensors it holds, or an optional -> 1
-    where it is there, 0 where not. name: prefix of every exported symbol; "" takes the model's.
+    greatest). dynamic: symbol -> Extents, or input -> {axis: Extents}: what callers promise, which
+    the model must keep. elements: input that is a sequence -> how many tensors it holds, or an
+    optional -> 1 where it is there, 0 where not. name: prefix of every exported symbol; "" takes
+    the model's.
     """
 
     target: str = "cpu"
@@ -44,6 +47,7 @@ class Options:
     name: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    dynamic: Dynamic = field(default_factory=dict)
     elements: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from cuvil.ops.custom.calls import ExternCall
 from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
+from cuvil.plan.promises import check_promises
 from cuvil.plan.templates import Templates
 from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
@@ -113,10 +114,7 @@ def compile_graph(
     targets = resolve(options.target, options.cpu, options.features)
     backend, target = targets.host
     progress("rewrite")
-    check = verify_after if verifying() else None
-    wanted = RewriteOptions(selection(options), after_phase=check)
-    with own_faults(f"{graph.name}: rewriting"):
-        run_phases(graph, wanted, targets.rules())
+    _rewrite(graph, options, targets)
     chosen = useful(variants or variants_of(backend, target, options.variant), graph)
     chosen = chosen[:1] if best_only else chosen
     progress("plan")
@@ -152,6 +150,14 @@ def compile_graph(
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
+
+
+def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:
+    """Runs the rules that the options ask for on a graph that keeps its promises."""
+    check_promises(graph)
+    check = verify_after if verifying() else None
+    with own_faults(f"{graph.name}: rewriting"):
+        run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
 
 
 def useful(variants: Sequence[VariantSpec], graph: Graph) -> list[VariantSpec]:

@@ -126,6 +126,7 @@ def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> st
     groups = plan.groups
     lines = [_line("input", *side) for side in _sides(groups.inputs, plan.inputs)]
     lines += [_line("output", *side) for side in _sides(groups.outputs, plan.outputs)]
+    lines += _symbol_lines(plan)
     lines += _found_lines(plan)
     lines += [
         f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
@@ -186,6 +187,17 @@ def _call_lines(calls: Sequence[ExternCall]) -> list[str]:
         lines.append(f" *   {call.operator}:")
         lines += [f" *     {line}" for line in textwrap.wrap(_comment(call.prototype), 88)]
     return lines
+
+
+def _symbol_lines(plan: Plan) -> Iterator[str]:
+    """What the extents given at run time must be."""
+    for name, (least, most) in zip(plan.symbols, plan.bounds, strict=True):
+        step = plan.declared[name].multiple if name in plan.declared else 1
+        rules = [f"from {least}"] if least and most is None else []
+        rules = [f"{least} to {most}"] if most is not None else rules
+        rules += [f"a multiple of {step}"] if step > 1 else []
+        if rules:
+            yield f" * {_comment(name)}: {', '.join(rules)}; else CUVIL_SHAPE_MISMATCH"
 
 
 def _found_lines(plan: Plan) -> list[str]:

@@ -11,7 +11,7 @@ from cuvil.codegen.elf_file import SYMTAB, read_object
 from cuvil.ir.dims import Dim
 from cuvil.ir.groups import Groups
 from cuvil.pipeline import Built
-from cuvil.plan.plan import Port
+from cuvil.plan.plan import Plan, Port
 from cuvil.version import PRODUCER
 
 FORMAT = 1
@@ -48,7 +48,7 @@ def manifest(
         "outputs": [_port(p) for p in plan.outputs],
         **_groups(plan.grouped),
         "symbols": [
-            {"name": name, "min": least, "max": most}
+            {"name": name, "min": least, "max": most, **_multiple(plan, name)}
             for name, (least, most) in zip(plan.symbols, plan.bounds, strict=True)
         ],
         "arena_bytes": _dim(plan.arena_bytes),
@@ -118,6 +118,12 @@ def _functions(data: bytes, prefix: str) -> tuple[int, list[tuple[str, int]]]:
 def _port(port: Port) -> dict[str, Any]:
     dims = [_dim(d) for d in port.type.dims]
     return {"name": port.name, "dtype": port.type.dtype.name, "dims": dims}
+
+
+def _multiple(plan: Plan, name: str) -> dict[str, int]:
+    """What divides a symbol's values, where a caller promised it."""
+    step = plan.declared[name].multiple if name in plan.declared else 1
+    return {"multiple": step} if step > 1 else {}
 
 
 def _groups(groups: Groups | None) -> dict[str, Any]:

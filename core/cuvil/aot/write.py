@@ -22,7 +22,9 @@ from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
 from cuvil.codegen.elf_archive import Member, write_archive
 from cuvil.errors import ArtefactError, CompileError, OptionError
+from cuvil.frontends.declared import promised
 from cuvil.frontends.onnx import import_model
+from cuvil.frontends.onnx.model import Promises
 from cuvil.ir.graph import Graph
 from cuvil.ir.text import print_ir
 from cuvil.options import EMITS, Options
@@ -72,13 +74,13 @@ def compile_to_folder(
     options = options or Options()
     progress("import")
     if isinstance(source, Graph):
-        graph = source
+        graph = promised(source, options)
     else:
         graph = import_model(
-            source, folder=folder, dims=dict(options.dims), elements=dict(options.elements)
-        )
+            source, folder=folder, dims=dict(options.dims), elements=dict(options.elements),
+            promises=Promises.of(options),
+        )  # fmt: skip
     model = {"name": graph.name, "sha256": source_hash(source)}
-    graph.bounds.update(options.bounds)
     built = compile_graph(graph, options, library=True, progress=progress)
     return write_artefact(built, out_dir, kinds, model, progress)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from cuvil.extents import Extents
     from cuvil.options import Options
 
 Words = list[str] | None
@@ -36,6 +37,14 @@ OptLevel = Annotated[str, typer.Option("--opt-level", "-O", help="0 to 3")]
 Dim = Annotated[Words, typer.Option("--dim", metavar="B=1", help="fix a symbolic dim")]
 Bound = Annotated[
     Words, typer.Option("--bound", metavar="N=1:100", help="least and greatest of a symbolic dim")
+]
+DynamicShape = Annotated[
+    Words,
+    typer.Option(
+        "--dynamic-shape",
+        metavar="SEQ=128..512:8",
+        help="promise a symbolic dim's range and divisor; nodes that break it are errors",
+    ),
 ]
 Elements = Annotated[
     Words,
@@ -102,6 +111,7 @@ def options_of(
     variant: str = "",
     dim: Sequence[str] | None = None,
     bound: Sequence[str] | None = None,
+    dynamic_shape: Sequence[str] | None = None,
     elements: Sequence[str] | None = None,
     passes: Sequence[str] | None = None,
     disable: Sequence[str] | None = None,
@@ -119,6 +129,7 @@ def options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level,  # type: ignore[arg-type]
         precision=precision, variant=variant,
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
+        dynamic=parse_dynamic(dynamic_shape),
         elements=parse_sizes("--elements", elements),
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
@@ -154,6 +165,20 @@ def parse_bounds(words: Sequence[str] | None) -> dict[str, tuple[int, int | None
         if high and int(high) < bounds[name][0]:
             raise OptionError(f"--bound {word}: the greatest is below the least")
     return bounds
+
+
+def parse_dynamic(words: Sequence[str] | None) -> dict[str, Extents]:
+    """`["seq=128..512:8"]` as a mapping to Extents. Raises OptionError."""
+    from cuvil.errors import OptionError
+    from cuvil.extents import parse_extents
+
+    found: dict[str, Extents] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        if not name or not equals:
+            raise OptionError(f"--dynamic-shape {word}: expected NAME=LEAST..GREATEST:DIVISOR")
+        found[name] = parse_extents(name, text)
+    return found
 
 
 def split_words(words: Sequence[str] | None) -> list[str]:

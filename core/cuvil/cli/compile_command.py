@@ -32,6 +32,7 @@ def compile_model(
     threads: Annotated[int | None, typer.Option(min=1, help="cpus that compile")] = None,
     dim: arg.Dim = None,
     bound: arg.Bound = None,
+    dynamic_shape: arg.DynamicShape = None,
     elements: arg.Elements = None,
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
@@ -52,6 +53,7 @@ def compile_model(
     folder, stem, kinds = split_output(output)
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
+        dynamic_shape=dynamic_shape,
         elements=elements,
         precision=precision, variant=variant,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,

@@ -12,6 +12,7 @@ from cuvil.engine.cache_store import read_json
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
 from cuvil.errors import ArtefactError, InputError, OptionError, UnsupportedError
+from cuvil.extents import read_dynamic_shapes
 from cuvil.options import Options
 from cuvil_runtime import load as load_artefact
 
@@ -37,6 +38,7 @@ def compile(
     enable_rules: Sequence[str] = (),
     dims: Mapping[str, int] | None = None,
     bounds: Mapping[str, tuple[int, int | None]] | None = None,
+    dynamic_shapes: Mapping[str, Any] | None = None,
     threads: int | None = None,
     cache: bool = True,
     folder: str | os.PathLike[str] | None = None,
@@ -48,7 +50,9 @@ def compile(
 
     model: the path of an ONNX file, the bytes of one, or a ModelProto. input_spec: rows (name,
     dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. dims:
-    symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). precision: "fp32"
+    symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). dynamic_shapes:
+    symbol -> what it may be, such as "128..512, multiple of 8" or (128, 512, 8), or input ->
+    {axis: such}; what a node or a call does not keep is a ShapeMismatchError. precision: "fp32"
     computes in the model's own types; "bf16" multiplies matrices and images of float32 rounded to
     bfloat16, and sums in float32: about three digits are right. opt_level: 0 to 3 or
     "O0" to "O3". winograd: whether convolutions by few taps may be computed with fewer products:
@@ -68,6 +72,7 @@ def compile(
         disable_rules=tuple(disable_rules), enable_rules=tuple(enable_rules), name=name,
         disable_kernels=() if winograd else ("winograd",), variant=variant,
         dims=dict(dims or {}), bounds=dict(bounds or {}),
+        dynamic=read_dynamic_shapes(dynamic_shapes),
     )  # fmt: skip
     if memory_plan != "static":
         raise OptionError(f"memory_plan '{memory_plan}' is unknown; there is 'static'")

@@ -9,6 +9,7 @@ from typing import Any
 
 from cuvil.aot.write import Artefact, compile_to_folder, split_output
 from cuvil.engine.api import checked_source
+from cuvil.extents import read_dynamic_shapes
 from cuvil.options import Options
 
 Progress = Callable[[str], None]
@@ -46,6 +47,7 @@ class Compiler:
         winograd: bool | None = None,
         dims: Mapping[str, int] | None = None,
         bounds: Mapping[str, tuple[int, int | None]] | None = None,
+        dynamic_shapes: Mapping[str, Any] | None = None,
     ) -> Compiler:
         """Says what to compile for and how; what is None stays as it is. Returns itself.
 
@@ -55,6 +57,7 @@ class Compiler:
             "precision": precision, "target": target, "cpu": cpu, "features": features,
             "opt_level": opt_level, "passes": None if passes is None else tuple(passes),
             "dims": dims, "bounds": bounds,
+            "dynamic": dynamic_shapes and read_dynamic_shapes(dynamic_shapes),
             "disable_kernels": None if winograd is None else () if winograd else ("winograd",),
         }  # fmt: skip
         changes = {name: value for name, value in given.items() if value is not None}

@@ -15,8 +15,9 @@ from cuvil.engine.cached import CUSTOM, OBJECT, WEIGHTS, load_folder
 from cuvil.engine.engine import Engine
 from cuvil.engine.input_spec import dims_of_spec
 from cuvil.errors import TargetError
+from cuvil.frontends.declared import promised
 from cuvil.frontends.onnx.external import SourceFile
-from cuvil.frontends.onnx.model import import_opened
+from cuvil.frontends.onnx.model import Promises, import_opened
 from cuvil.frontends.onnx.opener import OpenedModel, open_model
 from cuvil.ir.graph import Graph
 from cuvil.ops.custom.calls import ExternCall
@@ -84,8 +85,8 @@ def compile_engine(
 ) -> Engine:
     """Compiles a path, bytes, ModelProto or graph for this machine and loads it, without cache."""
     if isinstance(source, Graph):
-        source.bounds.update(options.bounds)
-        return load_built(HostBuild(build_for_host(source, options, progress)), threads)
+        graph = promised(source, options)
+        return load_built(HostBuild(build_for_host(graph, options, progress)), threads)
     return load_built(build_wanted(source, Wanted(options, folder=folder), progress), threads)
 
 
@@ -101,9 +102,7 @@ def import_wanted(opened: OpenedModel, wanted: Wanted) -> Graph:
     """The graph of an open model with its dims fixed and bound as asked."""
     options = wanted.options
     dims = {**dims_of_spec(opened, wanted.spec), **options.dims}
-    graph = import_opened(opened, dims=dims)
-    graph.bounds.update(options.bounds)
-    return graph
+    return import_opened(opened, dims=dims, promises=Promises.of(options))
 
 
 def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:

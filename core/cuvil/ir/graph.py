@@ -18,6 +18,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from cuvil.extents import Extents
 from cuvil.ir.dims import symbols
 from cuvil.ir.groups import Groups
 from cuvil.ir.pool import Pool
@@ -68,7 +69,8 @@ class YieldOp(IRDLOperation):
 class Graph:
     """A graph under compilation: the module, the constants, what is known of its symbols.
 
-    bounds: symbol -> (least, greatest or None); a symbol not listed is >= 0. groups: what a caller
+    bounds: symbol -> (least, greatest or None); a symbol not listed is >= 0. declared: what a
+    caller promises of inputs' symbols, and bounds keep to. groups: what a caller
     sees of inputs and outputs where some are no plain tensors; None: they are.
     """
 
@@ -76,6 +78,21 @@ class Graph:
     pool: Pool
     bounds: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     groups: Groups | None = None
+    declared: dict[str, Extents] = field(default_factory=dict)
+
+    def narrow(self, name: str, least: int, greatest: int | None) -> None:
+        """Lets a symbol be in this range only, beside what is known of it."""
+        low, high = self.bounds.get(name, (0, None))
+        tops = [v for v in (high, greatest) if v is not None]
+        bounds = (max(low, least), min(tops) if tops else None)
+        if bounds != (0, None):
+            self.bounds[name] = bounds
+
+    def declare(self, declared: Mapping[str, Extents]) -> None:
+        """Takes over what a caller promises."""
+        self.declared.update(declared)
+        for name, extents in declared.items():
+            self.narrow(name, extents.least, extents.greatest)
 
     @property
     def op(self) -> GraphOp:

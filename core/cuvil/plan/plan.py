@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cuvil.extents import Extents
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
 from cuvil.ir.dims import Dim
@@ -72,7 +73,7 @@ class Plan:
     """All that code generation needs; nothing in it depends on a target's variant.
 
     weights: (key, byte offset) in the order they are written. sites: what `host.launch` numbers
-    name: kernel, tab, the user's nodes. grouped: as `Graph.groups`.
+    name: kernel, tab, the user's nodes. grouped, declared: as of `Graph`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Plan:
     devices: list[DevicePlan] = field(default_factory=list)
     tops: Mapping[str, Top] = field(default_factory=dict)
     grouped: Groups | None = None
+    declared: Mapping[str, Extents] = field(default_factory=dict)
 
     @property
     def groups(self) -> Groups:
@@ -161,7 +163,7 @@ def make_plan(
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
         symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes, devices,
-        planned.memory.tops, graph.groups,
+        planned.memory.tops, graph.groups, graph.declared,
     )  # fmt: skip
 
 

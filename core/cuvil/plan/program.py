@@ -23,6 +23,7 @@ from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kerne
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
 from cuvil.plan.produced import ENDLESS, bind_steps, ranges_of, tops_of
+from cuvil.plan.promises import promise_steps
 from cuvil.plan.steps import (
     Arena,
     Argument,
@@ -60,7 +61,8 @@ def plan_steps(
     for i, value in enumerate(graph.inputs):
         memory.places[value] = Argument(i)
     targets = [Argument(len(graph.inputs) + i) for i in range(len(graph.outputs))]
-    planner.planned.steps = planner.block(graph.block, graph.outputs, targets)
+    steps = planner.block(graph.block, graph.outputs, targets)
+    planner.planned.steps = [*promise_steps(graph), *steps]
     return planner.planned
 
 

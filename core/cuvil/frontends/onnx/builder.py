@@ -34,6 +34,7 @@ class FoldingBuilder(Builder):
         super().__init__(block, pool)
         self.equalities = equalities
         self._known: dict[Value, Array] = {}
+        self.here = ""  # the node that is being imported, for messages
 
     def known(self, value: Value) -> Array | None:
         """The value as a small array of numbers or Dims, or None where it is not known."""
@@ -98,7 +99,7 @@ class FoldingBuilder(Builder):
             types = [tensor_type(v) for v in operands]
             out = [tensor_type(v) for v in values]
             for a, b in equal_dims(name, types, out, attrs_of(values[0].owner)):
-                self.equalities.note(a, b)
+                self.equalities.note(a, b, self.here)
         return results
 
 

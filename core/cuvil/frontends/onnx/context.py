@@ -102,11 +102,11 @@ class NodeCx:
         return self._importer.bind(scalar, self._importer.bound(hint, least, most))
 
     def assume(self, dim: Dim, least: int, most: int | None) -> None:
-        self._importer.assume(dim, least, most)
+        self._importer.assume(dim, least, most, self.where)
 
     def equal(self, a: Dim, b: Dim) -> None:
         if a != b:
-            self.b.equalities.note(a, b)
+            self.b.equalities.note(a, b, self.where)
 
     def at_least(self, a: Dim, b: Dim) -> bool:
         return known_ge(a, b, self._importer.graph.bounds)

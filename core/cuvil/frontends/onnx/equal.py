@@ -28,9 +28,12 @@ class Equalities:
     def __init__(self, free: Sequence[str]) -> None:
         self._free = dict.fromkeys(free)
         self.found: dict[str, Dim] = {}
+        self.where: dict[str, str] = {}
 
-    def note(self, a: Dim, b: Dim) -> None:
+    def note(self, a: Dim, b: Dim, where: str = "") -> None:
         """a and b must be equal: remembers it where one is a symbol that nothing else fixes.
+
+        where: who needs it, for messages.
 
         Of two symbols the one that the inputs name first stays.
         """
@@ -38,6 +41,7 @@ class Equalities:
             for dim, other in ((a, b), (b, a)):
                 if dim == symbol(name) and self._settled(name, other):
                     self.found[name] = other
+                    self.where[name] = where
                     return
 
     def _settled(self, name: str, other: Dim) -> bool:
@@ -50,7 +54,7 @@ class Equalities:
         """Takes over what all branches of a choice need."""
         for name, other in branches[0].found.items():
             if all(branch.found.get(name) == other for branch in branches):
-                self.note(symbol(name), other)
+                self.note(symbol(name), other, branches[0].where[name])
 
     def branch(self) -> Equalities:
         """Nothing noted yet, for the same inputs."""

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from cuvil.errors import Error, ModelError, UnsupportedError, internal_error
+from cuvil.errors import (
+    Error,
+    ModelError,
+    ShapeMismatchError,
+    UnsupportedError,
+    internal_error,
+)
+from cuvil.extents import Extents
 from cuvil.frontends.onnx.assumptions import least_symbol, widest
 from cuvil.frontends.onnx.attributes import arguments, check_sequences, plain, resolved
 from cuvil.frontends.onnx.builder import FoldingBuilder
@@ -180,6 +187,7 @@ class Importer:
             given.pop()
         keywords = self._keywords(record, node, given, attrs, where)
         cx = NodeCx(self, frame, node, where)
+        self.b.here = where
         with self._errors(where), self.b.at(_location(frame, node)):
             result = record.compose(cx, *given, **keywords)
         return result if isinstance(result, tuple) else (result,)
@@ -368,10 +376,11 @@ class Importer:
         self.b.note(value, np.array(new, object).reshape([1] * tensor_type(value).rank))
         return new
 
-    def assume(self, dim: Dim, least: int, most: int | None) -> None:
+    def assume(self, dim: Dim, least: int, most: int | None, where: str) -> None:
         """Narrows the bounds of a symbol of the inputs so that `dim` lies in these.
 
         Where `dim` is an expression, only by `least`, and only where one symbol decides it.
+        ShapeMismatchError where that breaks what a caller promises.
         """
         names = symbols(dim)
         if len(names) != 1 or names[0] not in self._input_symbols:
@@ -382,11 +391,15 @@ class Importer:
             if start is None:
                 return
             least, most = start, None
-        low, high = self.graph.bounds.get(name, (0, None))
-        tops = [v for v in (high, most) if v is not None]
-        bounds = (max(low, least), min(tops) if tops else None)
-        if bounds != (0, None):
-            self.graph.bounds[name] = bounds
+        before = self.graph.bounds.get(name, (0, None))
+        self.graph.narrow(name, least, most)
+        after = self.graph.bounds.get(name, (0, None))
+        promised = self.graph.declared.get(name)
+        if promised is not None and after != before:
+            allowed = str(Extents(*after))
+            raise ShapeMismatchError(
+                f"{where} needs {name} = {allowed}; dynamic_shapes promises {name} = {promised}"
+            )
 
     def wanted(self, value: ir.Value) -> bool:
         """Whether anything can read an output."""

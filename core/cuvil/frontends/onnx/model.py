@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import onnx
 import onnx_ir as ir
 
 from cuvil.errors import Error, ModelError, UnsupportedError
+from cuvil.extents import Dynamic
+from cuvil.frontends.declared import carried, declared_extents
+from cuvil.frontends.onnx.equal import Equalities
 from cuvil.frontends.onnx.functions import quiet
 from cuvil.frontends.onnx.importer import POISON, Frame, Importer, OnUnsupported, domain_of
 from cuvil.frontends.onnx.maps import drop_map_types
@@ -32,8 +36,21 @@ from cuvil.ir.groups import Group, Groups
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import Primitive, tensor_type
+from cuvil.options import Options
 
-__all__ = ["import_model", "import_opened", "read_graph"]
+__all__ = ["Promises", "import_model", "import_opened", "read_graph"]
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What a caller knows of symbolic dims: see `options.Options`."""
+
+    bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    dynamic: Dynamic = field(default_factory=dict)
+
+    @staticmethod
+    def of(options: Options) -> Promises:
+        return Promises(options.bounds, options.dynamic)
 
 
 def import_model(
@@ -44,6 +61,7 @@ def import_model(
     values: Mapping[str, np.ndarray] | None = None,
     structures: Mapping[str, Structure] | None = None,
     elements: Mapping[str, int] | None = None,
+    promises: Promises | None = None,
     name: str | None = None,
 ) -> Graph:
     """Imports a `.onnx` file, the bytes of one, or a ModelProto.
@@ -53,7 +71,8 @@ def import_model(
     (a shape or axes that the model takes as an input: see DataDependentError). structures: what
     inputs that are sequences or optionals will be; their tensors are inputs `x[0]`, `x[1]`, ...,
     and those of sequences that the model gives are outputs with such names. elements: the same by
-    their number, with the types of the file (`options.Options`). name: of the graph,
+    their number, with the types of the file (`options.Options`). promises: what is known of
+    symbols. name: of the graph,
     by default the file's stem or the graph's own name. Weights stay in the mapped file.
 
     ModelError for a damaged or inconsistent model, UnsupportedError for what is not implemented;
@@ -61,8 +80,9 @@ def import_model(
     """
     opened = open_model(source, folder=folder)
     return import_opened(
-        opened, dims=dims, values=values, structures=structures, elements=elements, name=name
-    )
+        opened, dims=dims, values=values, structures=structures, elements=elements, name=name,
+        promises=promises,
+    )  # fmt: skip
 
 
 def import_opened(
@@ -72,6 +92,7 @@ def import_opened(
     values: Mapping[str, np.ndarray] | None = None,
     structures: Mapping[str, Structure] | None = None,
     elements: Mapping[str, int] | None = None,
+    promises: Promises | None = None,
     name: str | None = None,
     on_unsupported: OnUnsupported | None = None,
 ) -> Graph:
@@ -80,12 +101,16 @@ def import_opened(
     _check_opsets(opened, model)
     known = counted(model.graph.inputs, elements or {}, opened.name) | dict(structures or {})
     equal: dict[str, Dim] = {}
+    where: dict[str, str] = {}
     while True:
-        graph, more = _import_once(
-            opened, model, dims or {}, equal, values or {}, known, name, on_unsupported
-        )
+        graph, found = _import_once(
+            opened, model, dims or {}, (equal, where), values or {}, known,
+            promises or Promises(), name, on_unsupported,
+        )  # fmt: skip
+        more = found.found
         if not more:
             return graph
+        where = found.where | where
         equal = {k: substitute(d, more) for k, d in equal.items()} | more
 
 
@@ -93,21 +118,29 @@ def _import_once(
     opened: OpenedModel,
     model: ir.Model,
     dims: Mapping[str, int],
-    equal: Mapping[str, Dim],
+    settled: tuple[Mapping[str, Dim], Mapping[str, str]],
     values: Mapping[str, np.ndarray],
     structures: Mapping[str, Structure],
+    promises: Promises,
     name: str | None,
     on_unsupported: OnUnsupported | None,
-) -> tuple[Graph, dict[str, Dim]]:
-    """The graph, and what is to be put in place of symbols of its inputs before trying again."""
+) -> tuple[Graph, Equalities]:
+    """The graph, and what is to be put in place of symbols of its inputs before trying again.
+
+    settled: what is put in their place already, and which nodes need it."""
+    equal, where = settled
     free = [v for v in model.graph.inputs if v.const_value is None and v.name not in values]
     inputs, parts = structured(free, structures)
     types, symbols = input_types(inputs, dims, opened.name, parts)
     if len(types) != len(inputs) + len(parts):
         raise ModelError(f"{opened.name}: two inputs have one name")
     types = in_order(free, structures, types)
+    declared = declared_extents(promises.dynamic, types, opened.name)
     types = {k: t.with_dims(substitute(d, equal) for d in t.dims) for k, t in types.items()}
     graph = new_graph(name or _name(opened, model), types, Pool())
+    for symbol_name, (least, most) in promises.bounds.items():
+        graph.narrow(symbol_name, least, most)
+    graph.declare(carried(declared, equal, where))
     importer = Importer(opened, model, graph, symbols, on_unsupported)
     frame = Frame(opsets=model.graph.opset_imports)
     by_name = dict(zip(types, graph.inputs, strict=True))
@@ -126,7 +159,7 @@ def _import_once(
     groups = Groups(tuple(input_group(v, structures) for v in free), tuple(given))
     graph.groups = None if groups.plain else groups
     drop_dead(graph.block)
-    return graph, importer.equalities.found
+    return graph, importer.equalities
 
 
 def _check_opsets(opened: OpenedModel, model: ir.Model) -> None:
