@@ -2,27 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_arm64.features import FEATURES, closure
+from cuvil_backend_arm64.features import CPUS, FEATURES, closure
 
 LLVM_TRIPLES = {
     "aarch64-linux-gnu": "aarch64-unknown-linux-gnu",
     "aarch64-linux-musl": "aarch64-unknown-linux-musl",
 }
 
+_NAMES = {(): "neon", ("dotprod",): "dotprod", ("bf16", "i8mm"): "i8mm_bf16"}
+_BF16 = {"bf16x2": "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
+_BYTES = {"u8s8x4": "llvm.aarch64.neon.usdot.v4i32.v16i8"}
+_SIGNED = {"s8s8x4": "llvm.aarch64.neon.sdot.v4i32.v16i8"}
+
+# What makes builds differ, best first: features, instructions for sums of products, the factors
+# that these are for. Vectors of SVE are left alone: no cpu multiplies faster by them than by pairs
+# of short vectors.
+_BUILDS: tuple[tuple[tuple[str, ...], Mapping[str, str], frozenset[str]], ...] = (
+    (("bf16", "i8mm"), {**_BF16, **_BYTES}, frozenset({"bf16", "u8"})),
+    (("dotprod",), _SIGNED, frozenset({"u8"})),
+    ((), MappingProxyType({}), frozenset()),
+)
+
 
 def variants(target: Target) -> Sequence[VariantSpec]:
-    """The baseline, which every cpu of the triple runs."""
-    return [VariantSpec("neon", (), _facts(LLVM_TRIPLES[target.triple], "generic", ()))]
+    """Without a cpu: builds for what multiplies bfloat16 and bytes, and the baseline. With one:
+    those that it runs, tuned for it; the last for everything else."""
+    triple = LLVM_TRIPLES[target.triple]
+    if not target.cpu and not target.features:
+        return [_build(triple, "generic", (), *row) for row in _BUILDS]
+    have = set(closure(CPUS.get(target.cpu, ())))
+    for word in target.features:
+        if word[0] == "+":
+            have |= closure((word[1:],))
+        else:
+            have = {f for f in have if word[1:] not in closure((f,))}
+    known = tuple(name for name in FEATURES if name in have and name not in _NOT_USED)
+    rows = [row for row in _BUILDS if have >= set(row[0])]
+    return [_build(triple, target.cpu or "generic", known, *row) for row in rows]
 
 
-def _facts(triple: str, cpu: str, features: tuple[str, ...]) -> TargetFacts:
-    words = ",".join(f"+{FEATURES[name].llvm}" for name in sorted(closure(features)))
+def _build(
+    triple: str,
+    cpu: str,
+    have: tuple[str, ...],
+    needs: tuple[str, ...],
+    dots: Mapping[str, str],
+    products: frozenset[str],
+) -> VariantSpec:
+    requires = tuple(sorted({*have, *closure(needs)}))
+    return VariantSpec(_NAMES[needs], requires, _facts(triple, cpu, requires, dots), products)
+
+
+_NOT_USED = {"sve", "sve2"}
+_LARGE = (64 * 1024, 4, 512 * 1024)
+_CACHES = {  # of level 1: bytes and ways; of level 2: bytes that a core may count on
+    "cortex-a76": _LARGE,
+    "cortex-a76ae": _LARGE,
+    "cortex-a77": _LARGE,
+    "cortex-a78": _LARGE,
+    "cortex-a78ae": _LARGE,
+    "cortex-x1": (64 * 1024, 4, 1024 * 1024),
+    "cortex-x2": (64 * 1024, 4, 1024 * 1024),
+    "neoverse-n1": (64 * 1024, 4, 1024 * 1024),
+    "neoverse-n2": (64 * 1024, 4, 1024 * 1024),
+    "neoverse-v1": (64 * 1024, 4, 1024 * 1024),
+    "neoverse-v2": (64 * 1024, 4, 2 * 1024 * 1024),
+    "apple-m1": (128 * 1024, 8, 4 * 1024 * 1024),
+    "apple-m2": (128 * 1024, 8, 4 * 1024 * 1024),
+    "apple-m3": (128 * 1024, 8, 4 * 1024 * 1024),
+}
+
+
+def _facts(
+    triple: str, cpu: str, features: tuple[str, ...], dots: Mapping[str, str]
+) -> TargetFacts:
+    """features: all of them; LLVM must leave out others that it knows the cpu to have."""
+    words = [("+" if name in features else "-") + FEATURES[name].llvm for name in FEATURES]
+    l1_bytes, l1_ways, l2_bytes = _CACHES.get(cpu, (32 * 1024, 4, 512 * 1024))
     return TargetFacts(
-        triple, cpu, words, vector_bits=128, vector_registers=32, fma=True, rounding=True,
-        half=True, l1_bytes=32 * 1024, l1_ways=4, l2_bytes=512 * 1024,
+        triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,
+        rounding=True, half=True, l1_bytes=l1_bytes, l1_ways=l1_ways, l2_bytes=l2_bytes,
+        dots=dots,
     )  # fmt: skip
