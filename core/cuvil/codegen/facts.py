@@ -22,6 +22,8 @@ class TargetFacts:
 
     triple, cpu, features: as LLVM takes them (features is "+a,-b").
     vector_bits: width of the widest register worth using; vector_registers: how many.
+    vector_group: registers that one instruction may take as one; longer work for fewer of them.
+    in_order: instructions wait for each other in program order, so loads go well before their use.
     fma: a fused multiply-add instruction exists for float vectors (else it would call libm).
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
@@ -35,6 +37,8 @@ class TargetFacts:
     features: str = ""
     vector_bits: int = 128
     vector_registers: int = 16
+    vector_group: int = 1
+    in_order: bool = False
     fma: bool = False
     rounding: bool = False
     half: bool = False

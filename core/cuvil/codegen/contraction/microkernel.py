@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from cuvil.codegen.contraction.dot import add, dot, sum_type
+from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
     I64,
@@ -40,6 +41,7 @@ class MicroKernel:
     unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
     chunk: k steps after which sums in registers are added to the tile and begin anew, 0 for never:
     a long sum in one chain of roundings is far less exact than a sum of short ones.
+    early: operands of a step are loaded during the one before, with one chain and no unrolling.
     """
 
     rows: tuple[int, int]
@@ -53,6 +55,7 @@ class MicroKernel:
     ahead: int = 0
     chunk: int = 0
     dtype: str = "f32"
+    early: bool = False
 
     @property
     def name(self) -> str:
@@ -60,6 +63,7 @@ class MicroKernel:
         shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
         loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
         loops += f"f{self.chunk}" if self.chunk else ""
+        loops += "e" if self.early else ""
         return f"tile.{self.dtype}.{shape}.{loops}"
 
 
@@ -205,6 +209,8 @@ class _Emitter:
     ) -> list[ir.Value]:
         """`count` steps of the innermost k from `start` on."""
         b, unroll = self.b, self.shape.unroll
+        if self.shape.early:
+            return early_steps(b, self._early_step(rows, panel, stride), start, count, sums)
 
         def trip(i: ir.Value, values: list[ir.Value], first: ir.Value, steps: int) -> list:
             step = b.add(first, b.mul(i, i64(steps)))
@@ -219,6 +225,26 @@ class _Emitter:
             left, rest = b.sub(count, done), b.add(start, done)
             sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, rest, 1))
         return sums
+
+    def _early_step(self, rows: list[ir.Value], panel: ir.Value, stride: ir.Value) -> Step:
+        b, shape, facts = self.b, self.shape, self.facts
+
+        def operands(k: ir.Value) -> Operands:
+            row, place = b.mul(k, self.pitch), k if shape.unit else b.mul(k, stride)
+            self._prefetch(panel, row)
+            return Operands(
+                lambda v: self._column(panel, row, v),
+                lambda i: load(b, rows[i], place, self.element),
+            )
+
+        def multiply(number: ir.Value, column: ir.Value, total: ir.Value) -> ir.Value:
+            return dot(b, splat(b, number, shape.lanes), column, total, shape.dtype, facts)
+
+        return Step(len(rows), shape.vectors, operands, multiply)
+
+    def _column(self, panel: ir.Value, row: ir.Value, v: int) -> ir.Value:
+        place = self.b.add(row, i64(v * self.shape.lanes))
+        return load(self.b, panel, place, vector(self.element, self.shape.lanes))
 
     def _row_pointers(self, a: ir.Value) -> list[ir.Value]:
         b, (outer, inner) = self.b, self.shape.rows
@@ -245,10 +271,7 @@ class _Emitter:
         b, shape = self.b, self.shape
         chain = (u % shape.chains) * self.count
         row = b.mul(k, self.pitch)
-        columns = [
-            load(b, panel, b.add(row, i64(v * shape.lanes)), vector(self.element, shape.lanes))
-            for v in range(shape.vectors)
-        ]
+        columns = [self._column(panel, row, v) for v in range(shape.vectors)]
         self._prefetch(panel, row)
         place = k if shape.unit else b.mul(k, stride)
         out = list(sums)

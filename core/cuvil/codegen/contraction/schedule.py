@@ -191,9 +191,10 @@ def tile_shape(
     steps = _static_product([dim.extent for dim in schedule.k])
     exact = isinstance(sum_type(spec.dtype), ir.IntType)
     chunk = 0 if exact or (steps is not None and steps <= _CHUNK) else _CHUNK
+    group = 1 if facts.dots else gcd(vectors, facts.vector_group)  # dots take one register
     return MicroKernel(
-        size, vectors, schedule.lanes, spec.panel, levels, chains, chains, unit, ahead, chunk,
-        spec.dtype,
+        size, vectors // group, schedule.lanes * group, spec.panel, levels, chains, chains, unit,
+        ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
     )  # fmt: skip
 
 
