@@ -1,0 +1,81 @@
+"""The builds of an artefact, and what the code generator may know of each.
+
+Code for registers of at least N bits is right on wider ones too, only less fast, and wrong on
+narrower ones: so a build for wide registers requires them, and the last one with vectors takes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cuvil.codegen.facts import TargetFacts
+from cuvil.targets.backend import VariantSpec
+from cuvil.targets.target import Target
+from cuvil_backend_riscv.features import CPUS, FEATURES, RV64GC, closure
+
+LLVM_TRIPLES = {
+    "riscv64-linux-gnu": "riscv64-unknown-linux-gnu",
+    "riscv64-linux-musl": "riscv64-unknown-linux-musl",
+}
+
+
+@dataclass(frozen=True)
+class _Build:
+    """needs: features beside rv64gc. bits: of a vector register, 0 without them. products: as in
+    VariantSpec."""
+
+    name: str
+    needs: tuple[str, ...]
+    bits: int
+    products: frozenset[str] = frozenset()
+
+
+_HALVES = frozenset({"f16"})
+_BUILDS = (
+    _Build("rvv512_fp16", ("zvl512b", "zvfh"), 512, _HALVES),
+    _Build("rvv512", ("zvl512b",), 512),
+    _Build("rvv256_fp16", ("zvl256b", "zvfh"), 256, _HALVES),
+    _Build("rvv256", ("zvl256b",), 256),
+    _Build("rvv_fp16", ("v", "zvfh"), 128, _HALVES),
+    _Build("rvv", ("v",), 128),
+    _Build("scalar", (), 0),
+)
+
+
+def variants(target: Target) -> Sequence[VariantSpec]:
+    """Without a cpu: builds for vector registers of 512, 256 and at least 128 bits, and for none.
+    With one: its best build for models with products of half floats, and the best for others; they
+    use the bit instructions that it has."""
+    triple = LLVM_TRIPLES[target.triple]
+    if not target.cpu and not target.features:
+        return [_variant(triple, build, ()) for build in _BUILDS]
+    have = set(closure((*RV64GC, *CPUS.get(target.cpu, ()))))
+    for word in target.features:
+        if word[0] == "+":
+            have |= closure((word[1:],))
+        else:
+            have = {f for f in have if word[1:] not in closure((f,))}
+    fitting = [build for build in _BUILDS if have >= set(closure(build.needs))]
+    best = next(build for build in fitting if not build.products)
+    special = [build for build in fitting if build.products and build.bits == best.bits]
+    extra = tuple(name for name in FEATURES if name in have and not closure((name,)) & {"v"})
+    return [_variant(triple, build, extra) for build in (*special, best)]
+
+
+def _variant(triple: str, build: _Build, extra: tuple[str, ...]) -> VariantSpec:
+    present = closure((*RV64GC, *build.needs, *extra))
+    features = tuple(name for name in FEATURES if name in present)
+    words = ",".join([*(f"+{name}" for name in features), _KEEP_ORDER])
+    facts = TargetFacts(
+        triple, "generic-rv64", words, vector_bits=build.bits, vector_registers=32, vector_group=4,
+        in_order=True, fma=True, rounding=True, half="zvfh" in present, l1_ways=4,
+    )  # fmt: skip
+    if not build.bits:
+        facts = replace(facts, **_SCALAR)
+    return VariantSpec(build.name, features, facts, build.products)
+
+
+# Four numbers in registers of their own stand for a vector.
+_SCALAR = {"vector_bits": 128, "vector_registers": 8, "vector_group": 1}
+_KEEP_ORDER = "+disable-misched-load-clustering"  # LLVM would move early loads together again
