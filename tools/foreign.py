@@ -31,7 +31,7 @@ class Machine:
     @property
     def arch(self) -> str:
         """The architecture as qemu, zig and Debian call it: without a version."""
-        return re.sub(r"v\d\w*$", "", self.triple.partition("-")[0])
+        return re.sub(r"^(arm|thumb)v\d\w*$", r"\1", self.triple.partition("-")[0])
 
     @property
     def system(self) -> str:
