@@ -27,9 +27,10 @@ class Options:
     kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""
     for its own choice. dims: symbols to fix. bounds: symbol -> (least,
     greatest). dynamic: symbol -> Extents, or input -> {axis: Extents}: what callers promise, which
-    the model must keep. elements: input that is a sequence -> how many tensors it holds, or an
-    optional -> 1 where it is there, 0 where not. name: prefix of every exported symbol; "" takes
-    the model's.
+    the model must keep. specialize: symbol -> extents that get code of their own, beside the code
+    for all; see `plan.special`. elements: input that is a sequence -> how many tensors it holds,
+    or an optional -> 1 where it is there, 0 where not. name: prefix of every exported symbol; ""
+    takes the model's.
     """
 
     target: str = "cpu"
@@ -48,6 +49,7 @@ class Options:
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
     dynamic: Dynamic = field(default_factory=dict)
+    specialize: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     elements: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

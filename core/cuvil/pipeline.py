@@ -23,6 +23,7 @@ from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
 from cuvil.plan.promises import check_promises
+from cuvil.plan.special import special_graphs
 from cuvil.plan.templates import Templates
 from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
@@ -114,17 +115,20 @@ def compile_graph(
     targets = resolve(options.target, options.cpu, options.features)
     backend, target = targets.host
     progress("rewrite")
-    _rewrite(graph, options, targets)
+    special = special_graphs(graph, options.specialize)
+    for each in (graph, *(other for _, other in special)):
+        _rewrite(each, options, targets)
     chosen = useful(variants or variants_of(backend, target, options.variant), graph)
     chosen = chosen[:1] if best_only else chosen
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
     templates = Templates(templates_of(rows))
-    apply_user_fusions(graph, templates)
+    for each in (graph, *(other for _, other in special)):
+        apply_user_fusions(each, templates)
     name = identifier(options.name or graph.name)
     with own_faults(f"{graph.name}: planning"):
-        plan = make_plan(graph, name, targets.assignment(), templates)
+        plan = make_plan(graph, name, targets.assignment(), templates, special)
         if verifying():
             verify_plan(plan)
     weights_file = weights_file or weights_place(plan, options)

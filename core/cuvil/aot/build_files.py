@@ -9,7 +9,7 @@ if(NOT TARGET {target})
   add_library({target} {kind} IMPORTED)
   set_target_properties({target} PROPERTIES
     IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{file}"
-    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"{more})
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}};${{CMAKE_CURRENT_LIST_DIR}}/include"{more})
 endif()
 """
 
@@ -24,7 +24,7 @@ def pkg_config(name: str, version: str, kinds: Collection[str]) -> str:
 Name: {name}
 Description: A model compiled by Cuvil
 Version: {version}
-Cflags: -I${{pcfiledir}}
+Cflags: -I${{pcfiledir}} -I${{pcfiledir}}/include
 Libs: {libraries}
 Libs.private: {private}
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cuvil.codegen import one_call
 from cuvil.codegen.one_call import INPUT, ROOM, SHAPE, Parameter
@@ -127,6 +127,7 @@ def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> st
     lines = [_line("input", *side) for side in _sides(groups.inputs, plan.inputs)]
     lines += [_line("output", *side) for side in _sides(groups.outputs, plan.outputs)]
     lines += _symbol_lines(plan)
+    lines += [f" * with code of its own for {_fixed(row)}" for row in plan.special]
     lines += _found_lines(plan)
     lines += [
         f" * device {_comment(d.name)}: handed over in cuvil_options.devices: not for the one call"
@@ -187,6 +188,10 @@ def _call_lines(calls: Sequence[ExternCall]) -> list[str]:
         lines.append(f" *   {call.operator}:")
         lines += [f" *     {line}" for line in textwrap.wrap(_comment(call.prototype), 88)]
     return lines
+
+
+def _fixed(row: Mapping[str, int]) -> str:
+    return _comment(", ".join(f"{name} = {value}" for name, value in row.items()))
 
 
 def _symbol_lines(plan: Plan) -> Iterator[str]:

@@ -51,6 +51,7 @@ def manifest(
             {"name": name, "min": least, "max": most, **_multiple(plan, name)}
             for name, (least, most) in zip(plan.symbols, plan.bounds, strict=True)
         ],
+        **({"specialized": [dict(row) for row in plan.special]} if plan.special else {}),
         "arena_bytes": _dim(plan.arena_bytes),
         "weights_bytes": plan.weights_bytes,
         "weights_file": built.weights_file,

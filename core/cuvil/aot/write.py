@@ -33,7 +33,7 @@ from cuvil.version import VERSION
 from cuvil_runtime import include_dir
 
 LINKABLE = ("so", "a", "o")
-PUBLIC_HEADERS = ("abi.h", "cuvil.h", "device.h")
+PUBLIC_HEADERS = ("abi.h", "cuvil.h", "cuvil.hpp", "device.h")
 _SUFFIXES = {"llvm": "ll", "asm": "s"}
 
 

@@ -46,6 +46,14 @@ DynamicShape = Annotated[
         help="promise a symbolic dim's range and divisor; nodes that break it are errors",
     ),
 ]
+Specialize = Annotated[
+    Words,
+    typer.Option(
+        "--specialize",
+        metavar="BATCH=1,4,8",
+        help="extents of a symbolic dim that get code of their own beside the code for all",
+    ),
+]
 Elements = Annotated[
     Words,
     typer.Option(
@@ -112,6 +120,7 @@ def options_of(
     dim: Sequence[str] | None = None,
     bound: Sequence[str] | None = None,
     dynamic_shape: Sequence[str] | None = None,
+    specialize: Sequence[str] | None = None,
     elements: Sequence[str] | None = None,
     passes: Sequence[str] | None = None,
     disable: Sequence[str] | None = None,
@@ -129,7 +138,7 @@ def options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level,  # type: ignore[arg-type]
         precision=precision, variant=variant,
         dims=parse_sizes("--dim", dim), bounds=parse_bounds(bound),
-        dynamic=parse_dynamic(dynamic_shape),
+        dynamic=parse_dynamic(dynamic_shape), specialize=parse_specialize(specialize),
         elements=parse_sizes("--elements", elements),
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
@@ -178,6 +187,20 @@ def parse_dynamic(words: Sequence[str] | None) -> dict[str, Extents]:
         if not name or not equals:
             raise OptionError(f"--dynamic-shape {word}: expected NAME=LEAST..GREATEST:DIVISOR")
         found[name] = parse_extents(name, text)
+    return found
+
+
+def parse_specialize(words: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """`["batch=1,4"]` as a mapping to extents. Raises OptionError."""
+    from cuvil.errors import OptionError
+
+    found: dict[str, tuple[int, ...]] = {}
+    for word in words or ():
+        name, _, text = word.partition("=")
+        numbers = [t.strip() for t in text.split(",")]
+        if not name or not all(t.isdecimal() and int(t) for t in numbers):
+            raise OptionError(f"--specialize {word}: expected NAME=NUMBERS, such as batch=1,4,8")
+        found[name] = (*found.get(name, ()), *map(int, numbers))
     return found
 
 

@@ -33,6 +33,7 @@ def compile_model(
     dim: arg.Dim = None,
     bound: arg.Bound = None,
     dynamic_shape: arg.DynamicShape = None,
+    specialize: arg.Specialize = None,
     elements: arg.Elements = None,
     passes: arg.Passes = None,
     disable_rule: arg.DisableRule = None,
@@ -53,7 +54,7 @@ def compile_model(
     folder, stem, kinds = split_output(output)
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        dynamic_shape=dynamic_shape,
+        dynamic_shape=dynamic_shape, specialize=specialize,
         elements=elements,
         precision=precision, variant=variant,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,

@@ -160,7 +160,10 @@ def tell(data: Mapping[str, Any]) -> None:
         for port in data[kind]:
             typer.echo(f"  {kind[:-1]} {port['name']}: {port['dtype']} {shape_text(port['dims'])}")
     for symbol in data["symbols"]:
-        typer.echo(f"  symbol {symbol['name']}: {_range(symbol['min'], symbol['max'])}")
+        step = f", a multiple of {symbol['multiple']}" if "multiple" in symbol else ""
+        typer.echo(f"  symbol {symbol['name']}: {_range(symbol['min'], symbol['max'])}{step}")
+    for row in data.get("specialized", ()):
+        typer.echo(f"  code for {', '.join(f'{name} = {value}' for name, value in row.items())}")
     weights = size_text(data["weights_bytes"])
     typer.echo(f"  arena: {_arena(data['arena_bytes'])}")
     typer.echo(f"  weights: {weights}{_weights_place(data)}")

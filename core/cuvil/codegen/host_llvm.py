@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from llvmlite import ir
 
@@ -191,6 +192,17 @@ def _if(e: ProgramEmitter, op: Operation) -> None:
             e.emit_block(op.orelse.block)
 
 
+def _when(e: ProgramEmitter, op: Operation) -> None:
+    assert isinstance(op, host.WhenOp)
+    pairs = zip(op.left.data, op.right.data, strict=True)
+    fits = [e.b.icmp_signed("==", e.dim(left), e.dim(right)) for left, right in pairs]
+    with e.b.if_else(reduce(e.b.and_, fits)) as (then, orelse):
+        with then:
+            e.emit_block(op.then.block)
+        with orelse:
+            e.emit_block(op.orelse.block)
+
+
 def _for(e: ProgramEmitter, op: Operation) -> None:
     assert isinstance(op, host.ForOp)
     b, trip = e.b, e.dim(_dims_of(op, "trip"))
@@ -261,6 +273,7 @@ _EMIT: dict[str, Callable[[ProgramEmitter, Operation], None]] = {
     "host.signal": _signal,
     "host.wait": _wait,
     "host.if": _if,
+    "host.when": _when,
     "host.for": _for,
     "host.bind": _bind,
     "host.check": _check,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cache_store import read_json
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
-from cuvil.errors import ArtefactError, InputError, OptionError, UnsupportedError
-from cuvil.extents import read_dynamic_shapes
+from cuvil.engine.keywords import Keywords, options_with
+from cuvil.errors import ArtefactError, InputError, UnsupportedError
 from cuvil.options import Options
 from cuvil_runtime import load as load_artefact
 
@@ -24,60 +24,28 @@ def compile(
     model: Any,
     *,
     input_spec: Spec | None = None,
-    target: str = "cpu",
-    cpu: str = "",
-    features: str = "",
-    precision: str = "fp32",
-    opt_level: int | str = 2,
-    enable_graph_fusion: bool = True,
-    winograd: bool = True,
-    variant: str = "",
-    memory_plan: str = "static",
-    passes: Sequence[str] | None = None,
-    disable_rules: Sequence[str] = (),
-    enable_rules: Sequence[str] = (),
-    dims: Mapping[str, int] | None = None,
-    bounds: Mapping[str, tuple[int, int | None]] | None = None,
-    dynamic_shapes: Mapping[str, Any] | None = None,
     threads: int | None = None,
     cache: bool = True,
     folder: str | os.PathLike[str] | None = None,
     weights_reader: WeightsReader | None = None,
-    name: str = "",
     progress: Progress = lambda stage: None,
+    **options: Unpack[Keywords],
 ) -> Engine:
     """Compiles a model for this machine and loads it; no linker is needed.
 
     model: the path of an ONNX file, the bytes of one, or a ModelProto. input_spec: rows (name,
-    dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. dims:
-    symbol -> extent, likewise. bounds: symbol -> (least, greatest or None). dynamic_shapes:
-    symbol -> what it may be, such as "128..512, multiple of 8" or (128, 512, 8), or input ->
-    {axis: such}; what a node or a call does not keep is a ShapeMismatchError. precision: "fp32"
-    computes in the model's own types; "bf16" multiplies matrices and images of float32 rounded to
-    bfloat16, and sums in float32: about three digits are right. opt_level: 0 to 3 or
-    "O0" to "O3". winograd: whether convolutions by few taps may be computed with fewer products:
-    at about twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil
-    neighbours of the results that it reaches. variant: the backend's build to use (see `cuvil
-    targets`), by default the best that runs here. passes: names of rule groups or rules (None: all
-    that are on). threads: at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that
+    dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. threads:
+    at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that
     the process may use. cache: whether an earlier compile of the same may be used, and this one
     kept. folder: where external data lies, by default beside the file; weights_reader(location,
-    offset, length) hands it out instead. progress: told each stage as it begins.
+    offset, length) hands it out instead. progress: told each stage as it begins. options: target,
+    precision, opt_level, dims, dynamic_shapes, batch and others, see `engine.keywords.Keywords`.
 
     Raises ModelError, UnsupportedError, TargetError, OptionError and others of cuvil.Error.
     """
-    options = Options(
-        target=target, cpu=cpu, features=features, precision=precision, opt_level=opt_level,  # type: ignore[arg-type]
-        graph_fusion=enable_graph_fusion, passes=None if passes is None else tuple(passes),
-        disable_rules=tuple(disable_rules), enable_rules=tuple(enable_rules), name=name,
-        disable_kernels=() if winograd else ("winograd",), variant=variant,
-        dims=dict(dims or {}), bounds=dict(bounds or {}),
-        dynamic=read_dynamic_shapes(dynamic_shapes),
-    )  # fmt: skip
-    if memory_plan != "static":
-        raise OptionError(f"memory_plan '{memory_plan}' is unknown; there is 'static'")
+    chosen = options_with(Options(), options)
     place = None if folder is None else os.fspath(folder)
-    wanted = Wanted(options, spec_rows(input_spec or ()), place, weights_reader)
+    wanted = Wanted(chosen, spec_rows(input_spec or ()), place, weights_reader)
     build = compile_cached if cache and weights_reader is None else compile_uncached
     return build(checked_source(model), wanted, threads, progress)
 

@@ -21,6 +21,7 @@ from cuvil.engine.cache_files import (
     tree_state,
 )
 from cuvil.engine.cache_store import Store
+from cuvil.engine.graph_source import GraphSource
 from cuvil.options import Options
 
 FORMAT = 1
@@ -62,13 +63,15 @@ def digest_of(value: object) -> str:
 
 
 def make_request(source: Any, wanted: Wanted, store: Store) -> Request | None:
-    """The request for a path, bytes or message; None for a source without bytes.
+    """The request for a path, bytes, message or graph source; None for what has no bytes.
 
     OSError when the file cannot be read.
     """
     path: str | None = None
     seen: list[int] | None = None
-    if isinstance(source, bytes | bytearray | memoryview):
+    if isinstance(source, GraphSource):
+        digest = digest_bytes(source.fingerprint())
+    elif isinstance(source, bytes | bytearray | memoryview):
         digest = digest_bytes(source)
     elif isinstance(source, str | os.PathLike):
         path = os.fspath(source)

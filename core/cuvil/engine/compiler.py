@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from cuvil.aot.write import Artefact, compile_to_folder, split_output
 from cuvil.engine.api import checked_source
-from cuvil.extents import read_dynamic_shapes
+from cuvil.engine.keywords import Keywords, options_with
 from cuvil.options import Options
 
 Progress = Callable[[str], None]
@@ -35,33 +35,13 @@ class Compiler:
         """
         return cls(checked_source(model))
 
-    def optimize(
-        self,
-        *,
-        target: str | None = None,
-        cpu: str | None = None,
-        features: str | None = None,
-        passes: Sequence[str] | None = None,
-        opt_level: int | str | None = None,
-        precision: str | None = None,
-        winograd: bool | None = None,
-        dims: Mapping[str, int] | None = None,
-        bounds: Mapping[str, tuple[int, int | None]] | None = None,
-        dynamic_shapes: Mapping[str, Any] | None = None,
-    ) -> Compiler:
+    def optimize(self, **options: Unpack[Keywords]) -> Compiler:
         """Says what to compile for and how; what is None stays as it is. Returns itself.
 
-        The meaning of each is that of `cuvil.compile`. Raises OptionError.
+        The options are those of `cuvil.compile`, see `engine.keywords.Keywords`. Raises
+        OptionError.
         """
-        given = {
-            "precision": precision, "target": target, "cpu": cpu, "features": features,
-            "opt_level": opt_level, "passes": None if passes is None else tuple(passes),
-            "dims": dims, "bounds": bounds,
-            "dynamic": dynamic_shapes and read_dynamic_shapes(dynamic_shapes),
-            "disable_kernels": None if winograd is None else () if winograd else ("winograd",),
-        }  # fmt: skip
-        changes = {name: value for name, value in given.items() if value is not None}
-        self.options = replace(self.options, **changes)  # type: ignore[arg-type]
+        self.options = options_with(self.options, options)
         return self
 
     def compile(

@@ -13,6 +13,7 @@ from cuvil.aot.custom_code import by_binary, library_of, shared_of
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import CUSTOM, OBJECT, WEIGHTS, load_folder
 from cuvil.engine.engine import Engine
+from cuvil.engine.graph_source import GraphSource
 from cuvil.engine.input_spec import dims_of_spec
 from cuvil.errors import TargetError
 from cuvil.frontends.declared import promised
@@ -93,6 +94,9 @@ def compile_engine(
 def build_wanted(source: Any, wanted: Wanted, progress: Progress) -> HostBuild:
     """Opens, imports and compiles a model for this machine."""
     progress("import")
+    if isinstance(source, GraphSource):
+        graph = promised(source.graph(), wanted.options)
+        return HostBuild(build_for_host(graph, wanted.options, progress))
     opened = open_model(source, folder=wanted.folder, reader=wanted.reader)
     graph = import_wanted(opened, wanted)
     return HostBuild(build_for_host(graph, wanted.options, progress), opened)

@@ -147,6 +147,19 @@ class IfOp(IRDLOperation):
 
 
 @irdl_op_definition
+class WhenOp(IRDLOperation):
+    """Runs `then` where each extent of left is the one of right, else `orelse`: programs for
+    particular shapes, and the one for all others."""
+
+    name = "host.when"
+    left = prop_def(DimsAttr)
+    right = prop_def(DimsAttr)
+    then = region_def("single_block")
+    orelse = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+
+@irdl_op_definition
 class ForOp(IRDLOperation):
     """Runs the region with `symbol` bound to 0 .. trip - 1. Ends early when the bool element of
     `cond` (no operand: never) is false before an iteration."""
@@ -225,6 +238,6 @@ class HostReturnOp(IRDLOperation):
 
 OPS = [
     ProgramOp, ArgumentOp, WeightOp, AllocOp, ViewOp, LaunchOp, CopyOp, SignalOp, WaitOp, IfOp,
-    ForOp, BindOp, CheckOp, GrowingOp, GrowOp, GiveOp, RunOp, HostReturnOp,
+    WhenOp, ForOp, BindOp, CheckOp, GrowingOp, GrowOp, GiveOp, RunOp, HostReturnOp,
 ]  # fmt: skip
 HOST = Dialect("host", list(OPS), [])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from cuvil.ir import host
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, symbol
 from cuvil.ir.types import BufferType, DimsAttr
 
 BYTES = BufferType.new("u8")
@@ -87,6 +87,15 @@ def wait(queue: str, ticket: int) -> Operation:
 
 def choose(cond: SSAValue, then: Block, orelse: Block) -> Operation:
     return host.IfOp.create(operands=[cond], regions=[_region(then), _region(orelse)])
+
+
+def when(fixed: Mapping[str, int], then: Block, orelse: Block) -> Operation:
+    """fixed: symbol -> the extent that it must have."""
+    properties = {
+        "left": DimsAttr.new(tuple(map(symbol, fixed))),
+        "right": DimsAttr.new(tuple(fixed.values())),
+    }
+    return host.WhenOp.create(properties=properties, regions=[_region(then), _region(orelse)])
 
 
 def repeat(symbol: str, trip: Dim, cond: Sequence[SSAValue], body: Block) -> Operation:

@@ -207,6 +207,13 @@ def _if(run: _Run, op: Operation) -> None:
     run.block((op.then if run.buffers[op.cond][0] else op.orelse).block)
 
 
+def _when(run: _Run, op: Operation) -> None:
+    assert isinstance(op, host.WhenOp)
+    pairs = zip(op.left.data, op.right.data, strict=True)
+    fits = all(run.dim(left) == run.dim(right) for left, right in pairs)
+    run.block((op.then if fits else op.orelse).block)
+
+
 def _for(run: _Run, op: Operation) -> None:
     assert isinstance(op, host.ForOp)
     for number in range(run.dim_of(op, "trip")):
@@ -264,6 +271,7 @@ _RUN: dict[str, Callable[[_Run, Operation], None]] = {
     "host.signal": lambda run, op: None,
     "host.wait": lambda run, op: None,
     "host.if": _if,
+    "host.when": _when,
     "host.for": _for,
     "host.bind": _bind,
     "host.check": _check,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from cuvil.extents import Extents
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, dim_max
 from cuvil.ir.dims import symbols as symbols_of
 from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
@@ -22,7 +23,8 @@ from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.plan.arena import ALIGN, ArenaPlan
 from cuvil.plan.devices import Assignment, DeviceKernel
-from cuvil.plan.program import Planned, plan_steps
+from cuvil.plan.program import Kernels, Planned, plan_steps
+from cuvil.plan.special import bytes_from
 from cuvil.plan.steps import (
     HOST,
     Argument,
@@ -74,6 +76,7 @@ class Plan:
 
     weights: (key, byte offset) in the order they are written. sites: what `host.launch` numbers
     name: kernel, tab, the user's nodes. grouped, declared: as of `Graph`.
+    special: extents that have a program of their own.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Plan:
     tops: Mapping[str, Top] = field(default_factory=dict)
     grouped: Groups | None = None
     declared: Mapping[str, Extents] = field(default_factory=dict)
+    special: Sequence[Mapping[str, int]] = ()
 
     @property
     def groups(self) -> Groups:
@@ -129,27 +133,33 @@ def make_plan(
     name: str = "",
     assignment: Assignment | None = None,
     templates: Templates | None = None,
+    special: Sequence[tuple[Mapping[str, int], Graph]] = (),
 ) -> Plan:
     """Plans a graph whose rewriting is done. name: of the program, a C identifier. templates: what
-    generators may be asked for (None: core's)."""
+    generators may be asked for (None: core's). special: the same graph for fixed extents of some
+    symbols, of which a run takes the first that fits; they share weights and equal kernels."""
     name = name or graph.name
     assignment = assignment or Assignment()
-    planned = plan_steps(graph, assignment, templates)
-    hints = {name: (low if most is None else min(most, 512)) or 64
-             for name, (low, most) in graph.bounds.items()}  # fmt: skip
+    kernels = Kernels()
+    planned = plan_steps(graph, assignment, templates, kernels)
     aligns = {HOST: ALIGN} | {d.name: max(d.align, ALIGN) for d in assignment.devices}
-    hints = {k: max(v, 16) for k, v in hints.items()}
-    arenas = {space: planned.memory.plan(hints, space, align) for space, align in aligns.items()}
-    arena = arenas[HOST]
-    emitter = _HostEmitter(graph, planned, arenas, aligns)
+    emitter = _HostEmitter(graph, planned, _arenas(graph, planned, aligns), aligns)
     emitter.steps(planned.steps)
-    program = make.program(name, arena.bytes, emitter.block)
+    arenas = {space: arena.bytes for space, arena in emitter.arenas.items()}
+    for fixed, other in reversed(special):
+        found = plan_steps(other, assignment, templates, kernels, _prefix(fixed))
+        inner = emitter.program(found, _arenas(other, found, aligns))
+        rest, emitter.block = emitter.block, Block()
+        emitter.add(make.when(fixed, inner, rest))
+        for space, arena in emitter.arenas.items():
+            arenas[space] = dim_max(arenas[space], bytes_from(fixed, arena.bytes))
+    program = make.program(name, arenas[HOST], emitter.block)
     symbols = graph.symbols()
     weights, starts = _lay_out(emitter.weights)
     devices = [
         DevicePlan(
             space,
-            arenas[space].bytes,
+            arenas[space],
             starts[space],
             emitter.weights[space].bytes,
             kernels,
@@ -162,9 +172,22 @@ def make_plan(
         name, program, planned.kernels, graph.pool, weights, starts[""], emitter.sites,
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
-        symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arena.bytes, devices,
-        planned.memory.tops, graph.groups, graph.declared,
+        symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arenas[HOST], devices,
+        planned.memory.tops, graph.groups, graph.declared, [fixed for fixed, _ in special],
     )  # fmt: skip
+
+
+def _arenas(graph: Graph, planned: Planned, aligns: Mapping[str, int]) -> dict[str, ArenaPlan]:
+    """Where the buffers of each memory space lie."""
+    hints = {name: max((low if most is None else min(most, 512)) or 64, 16)
+             for name, (low, most) in graph.bounds.items()}  # fmt: skip
+    return {space: planned.memory.plan(hints, space, align) for space, align in aligns.items()}
+
+
+def _prefix(fixed: Mapping[str, int]) -> str:
+    """What the kernels of a program for fixed extents are called: `batch4_`."""
+    words = (re.sub(r"\W", "_", name, flags=re.ASCII) for name in fixed)
+    return "".join(f"{w}{v}_" for w, v in zip(words, fixed.values(), strict=True))
 
 
 @dataclass
@@ -201,9 +224,18 @@ class _HostEmitter:
 
     def __post_init__(self) -> None:
         self.weights = {space: _Weights(align) for space, align in self.aligns.items()}
+        self._place()
+
+    def _place(self) -> None:
         rows = {space: iter(arena.offsets) for space, arena in self.arenas.items()}
         buffers = self.planned.memory.buffers
         self._offsets = [0 if b.grows else next(rows[b.space]) for b in buffers]
+
+    def program(self, planned: Planned, arenas: Mapping[str, ArenaPlan]) -> Block:
+        """Another program on the same weights, in a block of its own."""
+        self.planned, self.arenas = planned, arenas
+        self._place()
+        return self.inner(planned.steps)
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

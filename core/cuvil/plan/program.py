@@ -52,11 +52,27 @@ class Planned:
     memory: Memory = field(default_factory=Memory)
 
 
+@dataclass
+class Kernels:
+    """What has been built so far, by what it is made of: programs of one model share it."""
+
+    by_signature: dict[object, Kernel] = field(default_factory=dict)
+    packers: dict[Packed, tuple[str, Dim]] = field(default_factory=dict)
+    ops: dict[str, nest.KernelOp] = field(default_factory=dict)
+
+
 def plan_steps(
-    graph: Graph, assignment: Assignment | None = None, templates: Templates | None = None
+    graph: Graph,
+    assignment: Assignment | None = None,
+    templates: Templates | None = None,
+    kernels: Kernels | None = None,
+    prefix: str = "",
 ) -> Planned:
-    """Partitions the graph, builds its kernels, orders its steps, assigns its buffers."""
-    planner = _Planner(graph, assignment or Assignment(), templates or Templates())
+    """Partitions the graph, builds its kernels, orders its steps, assigns its buffers.
+
+    prefix: of the names of kernels that are not in `kernels` already."""
+    planner = _Planner(graph, assignment or Assignment(), templates or Templates(),
+                       kernels or Kernels(), prefix)  # fmt: skip
     memory = planner.planned.memory
     for i, value in enumerate(graph.inputs):
         memory.places[value] = Argument(i)
@@ -67,14 +83,21 @@ def plan_steps(
 
 
 class _Planner:
-    def __init__(self, graph: Graph, assignment: Assignment, templates: Templates) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        assignment: Assignment,
+        templates: Templates,
+        kernels: Kernels,
+        prefix: str,
+    ) -> None:
         self.pool = graph.pool
         tops = tops_of(graph)
         self.ranges = ranges_of(graph, tops)
         self.checked: set[Condition] = set()
         self.known = set(graph.symbols())  # symbols that have a value by now
         self.waiting: dict[Condition, Operation] = {}  # conditions on symbols still without one
-        self.planned = Planned()
+        self.planned = Planned(kernels.ops)
         self.memory = self.planned.memory
         self.memory.tops, self.memory.ranges = tops, graph.bounds
         self.given = set(_unbounded(graph, tops))
@@ -83,8 +106,7 @@ class _Planner:
         self.transfers = Transfers(self.memory)
         self.layouts = Layouts()
         self.done: set[Operation] = set()  # ops whose kernels have been launched
-        self.built: dict[object, Kernel] = {}
-        self.packers: dict[Packed, tuple[str, Dim]] = {}
+        self.built, self.packers, self.prefix = kernels.by_signature, kernels.packers, prefix
 
     # -- blocks --------------------------------------------------------------------------------
     def block(self, block: Block, values: Sequence[Value], targets: Sequence[Ref]) -> list[Step]:
@@ -263,7 +285,7 @@ class _Planner:
         key = (signature(group, self.pool, self.layouts), over and self._reads(group).index(over))
         if key not in self.built:
             anchor = group.anchor or group.root
-            name = f"k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
+            name = f"{self.prefix}k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
             kernel = self._builder(group)(Draft(group, self.pool, self.layouts, over), name)
             self.built[key] = kernel
             self.planned.kernels[name] = kernel.op
@@ -310,7 +332,7 @@ class _Planner:
         if isinstance(owner, Operation) and owner.name == "cuvil.constant":
             return Weight(p.constant(self.pool.get(self._key(owner)), self.pool).key)
         if p not in self.packers:
-            name = f"pack{len(self.packers)}"
+            name = f"{self.prefix}pack{len(self.packers)}"
             op, tasks = p.kernel(name)
             self.planned.kernels[name] = op
             self.packers[p] = (name, tasks)

@@ -171,6 +171,10 @@ def _if(c: _Checker, op: host.IfOp) -> None:
     _must(_space(op.cond) == HOST, "the condition of host.if lies on a device")
 
 
+def _when(c: _Checker, op: host.WhenOp) -> None:
+    _must(len(op.left.data) == len(op.right.data) > 0, "host.when compares nothing")
+
+
 def _queued(c: _Checker, op: host.SignalOp | host.WaitOp) -> None:
     c.device(op.queue.data)
     _must(op.ticket.value.data > 0, f"{op.name} has no ticket")
@@ -212,6 +216,7 @@ _RULES: dict[type[Operation], Callable[[_Checker, Any], None]] = {
     host.SignalOp: _queued,
     host.WaitOp: _queued,
     host.IfOp: _if,
+    host.WhenOp: _when,
     host.ForOp: _for,
     host.BindOp: _bind,
     host.CheckOp: _check,

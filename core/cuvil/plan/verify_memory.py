@@ -39,12 +39,15 @@ def verify_memory(plan: Plan) -> None:
 
 def sample_values(plan: Plan) -> Iterator[dict[str, int]]:
     """Values for the inputs' symbols, within their bounds."""
+    env: dict[str, int] = {}
     for sample in range(SAMPLES if plan.symbols else 1):
         env = {}
         for i, (name, (low, high)) in enumerate(zip(plan.symbols, plan.bounds, strict=True)):
             value = low + STEPS[(sample + i * (sample % 3)) % len(STEPS)]
             env[name] = value if high is None else min(value, high)
         yield env
+    for special in plan.special:
+        yield {**env, **special}
 
 
 class _Illegal(Exception):
@@ -298,6 +301,12 @@ def _if(w: _Walk, op: host.IfOp) -> None:
     w.valid = {k: p for k, p in w.valid.items() if k in then}
 
 
+def _when(w: _Walk, op: host.WhenOp) -> None:
+    pairs = zip(op.left.data, op.right.data, strict=True)
+    fits = all(evaluate(left, w.env) == evaluate(right, w.env) for left, right in pairs)
+    w.block((op.then if fits else op.orelse).block)
+
+
 def _for(w: _Walk, op: host.ForOp) -> None:
     trip, name = w.dim(op, "trip"), op.symbol.data
     for number in sorted({0, 1, min(trip, LONGEST) - 1}):
@@ -355,6 +364,7 @@ _STEPS: dict[type[Operation], Callable[[_Walk, Any], None]] = {
     host.SignalOp: _signal,
     host.WaitOp: _wait,
     host.IfOp: _if,
+    host.WhenOp: _when,
     host.ForOp: _for,
     host.BindOp: _bind,
     host.CheckOp: _check,
