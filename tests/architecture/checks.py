@@ -35,6 +35,7 @@ TOP = len(LAYERS) - 1
 LIBRARY_USERS = {
     "xdsl": (f"{CORE}/ir/", f"{CORE}/rewrite/"),
     "llvmlite": (f"{CORE}/codegen/", "backends/"),
+    "torch": (f"{CORE}/frontends/torch/", f"{CORE}/integrations/"),
 }
 
 _BACKEND_WORDS = (
@@ -143,10 +144,11 @@ def foreign_libraries(root: Path) -> list[str]:
 
 
 def hand_registered(root: Path) -> list[str]:
-    """Imports of one rule or ONNX record by name: the package walk finds them, nothing else may.
+    """Imports of one rule or record by name: the package walk finds them, nothing else may.
 
     Neighbours may share: the check is about imports from outside their folder. Modules of rules/
-    whose names start with an underscore, and those of ops/onnx/ that register nothing, are helpers.
+    whose names start with an underscore, and those of ops/onnx/ and ops/aten/ that register
+    nothing, are helpers.
     """
     rules = [
         module_of(file.path)
@@ -158,7 +160,12 @@ def hand_registered(root: Path) -> list[str]:
         for file in code(root, f"{CORE}/ops/onnx", {".py"})
         if re.search(r"^(@onnx_op|onnx_rows)\(", file.text, re.MULTILINE)
     ]
-    modules = {*rules, *operators}
+    overloads = [
+        module_of(file.path)
+        for file in code(root, f"{CORE}/ops/aten", {".py"})
+        if re.search(r"^(@aten|aten_rows)\(", file.text, re.MULTILINE)
+    ]
+    modules = {*rules, *operators, *overloads}
     found = []
     for file in code(root, CORE, {".py"}):
         folder = module_of(file.path).rpartition(".")[0]

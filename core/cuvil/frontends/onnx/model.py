@@ -30,12 +30,13 @@ from cuvil.frontends.onnx.structures import (
     output_group,
     structured,
 )
+from cuvil.ir.dead import drop_dead
 from cuvil.ir.dims import Dim, substitute
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.groups import Group, Groups
-from cuvil.ir.names import Block, Operation, Value
+from cuvil.ir.names import Value
 from cuvil.ir.pool import Pool
-from cuvil.ir.record import Primitive, tensor_type
+from cuvil.ir.record import tensor_type
 from cuvil.options import Options
 
 __all__ = ["Promises", "import_model", "import_opened", "read_graph"]
@@ -226,19 +227,3 @@ def _outputs(
 def _name(opened: OpenedModel, model: ir.Model) -> str:
     stem = os.path.splitext(os.path.basename(opened.name))[0]
     return (model.graph.name or "model") if opened.name.startswith("<") else stem
-
-
-def drop_dead(block: Block) -> None:
-    """Erases operations whose results nobody uses, nested blocks first."""
-    for op in reversed(list(block.ops)):
-        record = getattr(op, "record", None)
-        if isinstance(record, Primitive) and record.pure and not any(r.uses for r in op.results):
-            block.erase_op(op)
-        else:
-            _inner(op)
-
-
-def _inner(op: Operation) -> None:
-    for region in op.regions:
-        for block in region.blocks:
-            drop_dead(block)

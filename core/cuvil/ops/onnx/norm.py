@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cuvil.ir.dims import Dim, product
-from cuvil.ops.compose.helpers import axes_in, axis_in, narrow, unsqueezed, wide
+from cuvil.ops.compose.helpers import axes_in, axis_in, narrow, wide
+from cuvil.ops.compose.norm import normalised, per_channel, statistics
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.registry import onnx_op
 
 EPSILON = 9.999999747378752e-06  # 1e-5 in float32, as ONNX's defaults are
-
-
-def per_channel(cx: Cx, vector: Value, rank: int) -> Value:
-    """A vector [C] so that it broadcasts over [N, C, ...]."""
-    return unsqueezed(cx, vector, range(1, rank - 1)) if rank > 1 else vector
 
 
 @onnx_op("BatchNormalization")
@@ -39,7 +33,7 @@ def batch_norm_legacy(
     if spatial:
         return batch_norm(cx, x, scale, bias, mean, var, epsilon=epsilon)
     _only_inference(cx)
-    return _normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: v)
+    return normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: v)
 
 
 @onnx_op("BatchNormalization", since=9)
@@ -60,33 +54,12 @@ def batch_norm(
         return _batch_norm_training(cx, x, scale, bias, mean, var, epsilon, momentum)
     _only_inference(cx)
     rank = cx.type(x).rank
-    return _normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: per_channel(cx, v, rank))
+    return normalised(cx, x, scale, bias, mean, var, epsilon, lambda v: per_channel(cx, v, rank))
 
 
 def _only_inference(cx: Cx) -> None:
     if any(cx.outputs[1:]):
         cx.fail("statistics as outputs (training) are not supported: Cuvil compiles inference")
-
-
-def _normalised(
-    cx: Cx,
-    x: Value,
-    scale: Value,
-    bias: Value,
-    mean: Value,
-    var: Value,
-    epsilon: float,
-    spread: Callable[[Value], Value],
-) -> Value:
-    """x times a factor plus a shift, which `spread` makes broadcast against x."""
-    b = cx.b
-    scale, bias, mean, var = (wide(cx, v) for v in (scale, bias, mean, var))
-    deviation = b.sqrt(b.add(var, b.scalar(epsilon, var)))
-    factor = b.div(narrow(cx, scale, deviation), deviation)
-    shift = b.sub(narrow(cx, bias, factor), b.mul(narrow(cx, mean, factor), factor))
-    value = narrow(cx, x, factor)
-    value = b.mul(value, spread(factor))
-    return narrow(cx, b.add(value, spread(shift)), x)
 
 
 def _batch_norm_training(
@@ -106,7 +79,7 @@ def _batch_norm_training(
     own_mean = b.reduce(value, kind="mean", axes=axes, keepdims=False)
     centred = b.sub(value, per_channel(cx, own_mean, rank))
     own_var = b.reduce(b.mul(centred, centred), kind="mean", axes=axes, keepdims=False)
-    result = _normalised(
+    result = normalised(
         cx, x, scale, bias, own_mean, own_var, epsilon, lambda v: per_channel(cx, v, rank)
     )
 
@@ -135,16 +108,7 @@ def layer_norm(
     result = cx.b.layer_norm(*operands, axis=at, epsilon=epsilon)
     if not any(cx.outputs[1:]):
         return result
-    return result, *_statistics(cx, wide(cx, x), at, epsilon)
-
-
-def _statistics(cx: Cx, x: Value, axis: int, epsilon: float) -> tuple[Value, Value]:
-    """(mean, 1 / standard deviation) over the axes from `axis` on."""
-    b, axes = cx.b, tuple(range(axis, cx.type(x).rank))
-    mean = b.reduce(x, kind="mean", axes=axes, keepdims=True)
-    centred = b.sub(x, mean)
-    var = b.reduce(b.mul(centred, centred), kind="mean", axes=axes, keepdims=True)
-    return mean, b.reciprocal(b.sqrt(b.add(var, b.scalar(epsilon, var))))
+    return result, *statistics(cx, wide(cx, x), at, epsilon)
 
 
 @onnx_op("RMSNormalization", since=23)

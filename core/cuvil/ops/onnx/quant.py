@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cuvil.ops.compose.helpers import axis_in, fitted, unsqueezed
 from cuvil.ops.compose.matmul import matmul_of
+from cuvil.ops.compose.norm import per_channel
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.conv import Ints, conv
-from cuvil.ops.onnx.norm import per_channel
 from cuvil.ops.onnx.registry import onnx_op
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim
+from cuvil.ops.compose.norm import per_channel
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.conv import Ints, with_kernel
-from cuvil.ops.onnx.norm import per_channel
 from cuvil.ops.onnx.registry import onnx_op
 from cuvil.ops.onnx.window import Window, window
 

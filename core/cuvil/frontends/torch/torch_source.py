@@ -1,0 +1,77 @@
+"""fx modules as sources for the engine: by their nodes and the contents of their constants."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from cuvil.engine.graph_source import GraphSource
+from cuvil.frontends.torch.constants import bytes_of
+from cuvil.frontends.torch.dims import bounds_of
+from cuvil.frontends.torch.importer import import_fx
+from cuvil.frontends.torch.signature import value_of
+from cuvil.ir.graph import Graph
+
+__all__ = ["TorchSource"]
+
+
+class TorchSource(GraphSource):
+    """A module of ATen calls; constants: placeholder -> the tensor that it stands for."""
+
+    def __init__(
+        self,
+        module: GraphModule,
+        constants: Mapping[str, torch.Tensor] | None = None,
+        name: str = "module",
+    ) -> None:
+        self.module = module
+        self.constants = dict(constants or {})
+        self.name = name
+
+    def fingerprint(self) -> bytes:
+        """A digest of the nodes, of what torch knows of their values, and of all constants."""
+        digest = hashlib.blake2b(digest_size=32, person=b"cuvil.torch")
+        digest.update(f"{torch.__version__} {self.name}\n".encode())
+        for line in _lines(self.module):
+            digest.update(line.encode())
+        for name, tensor in (*self.constants.items(), *_attributes(self.module)):
+            digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+            digest.update(memoryview(bytes_of(tensor)))
+        return digest.digest()
+
+    def graph(self) -> Graph:
+        """The graph of the module."""
+        return import_fx(self.module, constants=self.constants, name=self.name)
+
+
+def _lines(module: GraphModule) -> Iterator[str]:
+    for node in module.graph.nodes:
+        target = node.target if isinstance(node.target, str) else str(node.target)
+        yield f"{node.op} {node.name} {target} {node.args!r} {node.kwargs!r} {_told(node)}\n"
+
+
+def _told(node: Node) -> str:
+    """What torch knows of a node's value."""
+    value = value_of(node)
+    return " ".join(map(_one, value if isinstance(value, list | tuple) else [value]))
+
+
+def _one(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        extents = [_one(d) for d in value.shape]
+        return f"{value.dtype}{extents}{value.is_contiguous()}"
+    if isinstance(value, torch.SymInt):
+        return f"{value.node.expr}{sorted(bounds_of(value).items())}"
+    return repr(value)
+
+
+def _attributes(module: GraphModule) -> Iterator[tuple[str, torch.Tensor]]:
+    for node in module.graph.find_nodes(op="get_attr"):
+        found = operator.attrgetter(str(node.target))(module)
+        if isinstance(found, torch.Tensor):
+            yield str(node.target), found

@@ -1,0 +1,1 @@
+"""Cuvil inside other libraries."""

@@ -1,0 +1,80 @@
+"""`torch.compile(m, backend="cuvil")`: dynamo's graphs, taken apart by AOTAutograd, to engines."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch.fx import GraphModule
+
+from cuvil.frontends.torch import decompositions
+from cuvil.integrations.torch_compile.compiled import Compiled
+from cuvil.integrations.torch_compile.settings import Settings
+
+__all__ = ["backend"]
+
+Observer = Callable[[GraphModule], None]
+
+
+class GradientWarning(UserWarning):
+    """A graph ran in eager because gradients were on."""
+
+
+def backend(
+    module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:
+    """What dynamo calls for every graph: a function with the graph's inputs and outputs.
+
+    options: see `Settings`; mode is torch's own word for effort and changes nothing. Where
+    gradients are asked for the graph comes back as it is. Compiling happens at the first call,
+    which raises cuvil.Error where `fallback="error"` and a node is not supported.
+    """
+    settings = Settings.of(options)
+    if wants_gradients(example_inputs):
+        _warn_of_gradients(module)
+        return module.forward
+    statics = frozenset(map(id, static_tensors(module, example_inputs)))
+    compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
+    compiled: Callable[..., Any] = aot_module_simplified(
+        module,
+        list(example_inputs),
+        fw_compiler=lambda graph, inputs: compiler(graph),
+        inference_compiler=lambda graph, inputs: compiler(graph),
+        decompositions=decompositions(),
+    )
+    return compiled
+
+
+def wants_gradients(inputs: Sequence[Any]) -> bool:
+    """Whether autograd would record what is computed with these."""
+    return torch.is_grad_enabled() and any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in inputs
+    )
+
+
+def static_tensors(module: GraphModule, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    """The parameters and buffers among the inputs: they are the same objects at every call."""
+    holders = module.graph.find_nodes(op="placeholder")
+    return [
+        x
+        for node, x in zip(holders, inputs, strict=True)
+        if isinstance(x, torch.nn.Parameter)
+        or (node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type")
+    ]
+
+
+def _warn_of_gradients(module: GraphModule) -> None:
+    warnings.warn(
+        "backend 'cuvil' compiles inference: a graph that records gradients runs in eager; "
+        "call the model under torch.no_grad() or torch.inference_mode()",
+        GradientWarning,
+        stacklevel=2,
+    )

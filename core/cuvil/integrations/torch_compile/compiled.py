@@ -1,0 +1,102 @@
+"""A graph of AOTAutograd as something to call: compiled when it is first called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from cuvil.engine.cache_key import Wanted
+from cuvil.engine.cached import compile_cached, compile_uncached
+from cuvil.engine.engine import Engine
+from cuvil.errors import UnsupportedError
+from cuvil.frontends.torch import Problem, TorchSource, import_fx
+from cuvil.integrations.torch_compile.calls import Call
+from cuvil.integrations.torch_compile.constants import Constants
+from cuvil.integrations.torch_compile.partition import partitioned
+from cuvil.integrations.torch_compile.settings import Settings
+
+__all__ = ["Compiled"]
+
+MOST_WEIGHTS = 8  # sets of weights for which one graph is compiled; then it runs in eager
+
+
+class Compiled:
+    """A module of ATen calls, with engines for it.
+
+    module: the graph, for inspection; origin: dynamo's, from which it was made. problems: what
+    runs in eager, once it has been called. statics: ids of parameters and buffers. Weights become
+    part of the code: every call checks that they are the same, and unchanged; for others the graph
+    is compiled anew.
+    """
+
+    _boxed_call = True  # AOTAutograd passes arguments as one list
+
+    def __init__(
+        self,
+        module: GraphModule,
+        *,
+        settings: Settings,
+        statics: frozenset[int],
+        origin: GraphModule | None = None,
+    ) -> None:
+        self.module = module
+        self.origin = origin
+        self.settings = settings
+        self.statics = statics
+        self.problems: list[Problem] = []
+        self.names = [n.name for n in module.graph.find_nodes(op="placeholder")]
+        self._known: list[tuple[Constants, Callable[[Sequence[Any]], Any]]] = []
+
+    def __call__(self, args: list[Any]) -> Any:
+        for constants, run in self._known:
+            if constants.hold(args):
+                return run(args)
+        return self._first(args)
+
+    def _first(self, args: Sequence[Any]) -> Any:
+        constants = Constants(args, self.statics)
+        self._known = [known for known in self._known if not known[0].replaced(constants)]
+        if len(self._known) >= MOST_WEIGHTS:
+            return self.module(*args)
+        run = self._compiled(constants.named(self.names))
+        self._known.insert(0, (constants, run))
+        return run(args)
+
+    def _compiled(self, constants: Mapping[str, torch.Tensor]) -> Callable[[Sequence[Any]], Any]:
+        source = TorchSource(self.module, constants, "torch_graph")
+        if not self.problems:
+            try:
+                return Call(self._engine(source), self.module, constants)
+            except UnsupportedError:
+                if self.settings.fallback == "error":
+                    raise
+        self.problems = []
+        import_fx(self.module, constants=constants, problems=self.problems)
+        return self._in_parts()
+
+    def _engine(self, source: TorchSource) -> Engine:
+        build = compile_cached if self.settings.cache else compile_uncached
+        return build(source, Wanted(self.settings.compile_options), self.settings.threads)
+
+    def _in_parts(self) -> Callable[[Sequence[Any]], Any]:
+        """What is supported in engines, the rest in eager."""
+        bad = {problem.node.name for problem in self.problems}
+        whole, parts = partitioned(self.module, bad)
+        for name in parts:
+            part = Compiled(getattr(whole, name), settings=self.settings, statics=self.statics)
+            setattr(whole, name, _Part(part))
+        return lambda args: whole(*args)
+
+
+class _Part(torch.nn.Module):
+    """An engine inside a graph that runs in eager."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        super().__init__()
+        self.compiled = compiled
+
+    def forward(self, *args: Any) -> Any:
+        return self.compiled(list(args))

@@ -1,0 +1,56 @@
+"""Weights that code has been made for: which they are, and whether they are still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter, is_, itemgetter
+from typing import Any
+
+import torch
+
+from cuvil.frontends.torch.types import ELEMENTS
+
+__all__ = ["Constants"]
+
+_version = attrgetter("_version")
+_address = torch.Tensor.data_ptr
+
+
+class Constants:
+    """The parameters and buffers among the arguments of a call, at this state.
+
+    A tensor without a version counter (made in inference mode) is no constant: it is read anew.
+    """
+
+    def __init__(self, args: Sequence[Any], statics: frozenset[int]) -> None:
+        self.places = [k for k, x in enumerate(args) if id(x) in statics and _is_plain(x)]
+        self.tensors = [args[k] for k in self.places]
+        self._pick = _picker(self.places)
+        self._state = self._now()
+
+    def hold(self, args: Sequence[Any]) -> bool:
+        """Whether a call passes these very tensors, and nobody has written to them since."""
+        return all(map(is_, self._pick(args), self.tensors)) and self._now() == self._state
+
+    def replaced(self, other: Constants) -> bool:
+        """Whether `other` is of the same tensors, and so holds what they are now."""
+        same = len(self.tensors) == len(other.tensors)
+        return same and all(map(is_, self.tensors, other.tensors))
+
+    def named(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Placeholder -> tensor."""
+        return {names[k]: x for k, x in zip(self.places, self.tensors, strict=True)}
+
+    def _now(self) -> tuple[list[int], list[int]]:
+        return list(map(_version, self.tensors)), list(map(_address, self.tensors))
+
+
+def _picker(places: Sequence[int]) -> Any:
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda args: [args[k] for k in places]
+
+
+def _is_plain(x: Any) -> bool:
+    known = type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout is torch.strided
+    return known and x.device.type == "cpu" and x.dtype in ELEMENTS and not x.is_inference()

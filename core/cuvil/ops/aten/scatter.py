@@ -1,0 +1,145 @@
+"""Copies of tensors with elements replaced, or combined, by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cuvil.ir.dims import Dim
+from cuvil.ops.aten.context import Cx, Value
+from cuvil.ops.aten.indexing import front_of, placed, tuples
+from cuvil.ops.aten.promotion import as_value, cast
+from cuvil.ops.aten.registry import aten, aten_rows
+from cuvil.ops.aten.views import spread, transposed
+from cuvil.ops.compose.helpers import axis_in
+
+_REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul",
+               "amax": "max", "amin": "min"}  # fmt: skip
+
+
+def _scattered(
+    cx: Cx, x: Value, dim: int, index: Value, source: Value, reduction: str = "none"
+) -> Value:
+    """Scalars are vectors of one element; of the source only as much is read as is indexed."""
+    dims = cx.dims(x)
+    one = [cx.b.reshape(v, dims=(1,)) if not cx.type(v).rank else v for v in (x, index)]
+    wanted = cx.dims(one[1])
+    if not cx.type(source).rank:
+        source = spread(cx, source, wanted)
+    elif cx.dims(source) != wanted:
+        rank = len(wanted)
+        source = cx.b.slice(source, starts=[0] * rank, steps=[1] * rank, dims=wanted)
+    axis = axis_in(cx, dim, len(wanted), "dim")
+    found = cx.b.scatter_elements(
+        one[0], cast(cx, one[1], "i64"), source, axis=axis, reduction=reduction
+    )
+    return cx.b.reshape(found, dims=dims)
+
+
+@aten("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
+def scatter(cx: Cx, x: Value, dim: int, index: Value, source: Value, *, reduce: str = "") -> Value:
+    """Elements replaced, added or multiplied along an axis."""
+    source = as_value(cx, source, cx.type(x).dtype.name)
+    return _scattered(cx, x, dim, index, source, _REDUCTIONS.get(reduce, "none"))
+
+
+@aten("scatter_add")
+def scatter_add(cx: Cx, x: Value, dim: int, index: Value, source: Value) -> Value:
+    """Elements added along an axis."""
+    return _scattered(cx, x, dim, index, source, "add")
+
+
+@aten("scatter_reduce.two")
+def scatter_reduce(
+    cx: Cx,
+    x: Value,
+    dim: int,
+    index: Value,
+    source: Value,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Value:
+    """Elements combined along an axis, with those that are there, or without."""
+    if reduce not in _REDUCTIONS or cx.type(x).dtype.name == "bool":
+        cx.fail(f"reduce='{reduce}' of {cx.type(x).dtype.name}")
+    start = x if include_self else _neutral(cx, x, dim, index, reduce)
+    return _scattered(cx, start, dim, index, source, _REDUCTIONS[reduce])
+
+
+def _neutral(cx: Cx, x: Value, dim: int, index: Value, reduce: str) -> Value:
+    """`x` with the element that changes nothing where an index points to."""
+    kind = cx.type(x).dtype
+    if reduce in ("amax", "amin") and not kind.is_float:
+        cx.fail(f"reduce='{reduce}' of integers without the elements that are there")
+    value = {"sum": 0.0, "prod": 1.0, "amax": float("-inf"), "amin": float("inf")}[reduce]
+    return _scattered(cx, x, dim, index, cx.b.scalar(value, x))
+
+
+@aten("index_put", "_unsafe_index_put")
+def index_put(
+    cx: Cx, x: Value, indices: Sequence[Value], values: Value, accumulate: bool = False
+) -> Value:
+    """numpy's assignment by integer tensors, or by one mask; or a sum."""
+    values = cast(cx, values, cx.type(x).dtype.name)
+    masks = [v for v in indices if v is not None and cx.type(v).dtype.name == "bool"]
+    if masks:
+        return _masked(cx, x, indices, values, accumulate)
+    axes, found, dims = placed(cx, indices)
+    if accumulate and cx.type(x).dtype.name == "bool":
+        cx.fail("a sum of bools by index")
+    rest = [k for k in range(cx.type(x).rank) if k not in axes]
+    order = [*axes, *rest]
+    moved = transposed(cx, x, order)
+    updates = _updates(cx, moved, values, len(axes), front_of(axes), dims)
+    how = "add" if accumulate else "none"
+    result = cx.b.scatter_nd(moved, tuples(cx, found, dims), updates, reduction=how)
+    return transposed(cx, result, [order.index(k) for k in range(len(order))])
+
+
+def _updates(
+    cx: Cx, moved: Value, values: Value, depth: int, first: int, dims: Sequence[Dim]
+) -> Value:
+    """Values in the shape of what is indexed, the axes of the indices in front."""
+    rest, n = cx.dims(moved)[depth:], len(dims)
+    whole = spread(cx, values, (*rest[:first], *dims, *rest[first:]))
+    order = [*range(first, first + n), *range(first), *range(first + n, len(rest) + n)]
+    return transposed(cx, whole, order)
+
+
+def _masked(cx: Cx, x: Value, indices: Sequence[Value], values: Value, accumulate: bool) -> Value:
+    """One value where a mask of the leading axes holds."""
+    if len(indices) != 1 or cx.type(values).size != 1:
+        cx.fail("values by a mask: which goes where only a run can tell")
+    mask = indices[0]
+    rank = cx.type(x).rank
+    mask = cx.b.reshape(mask, dims=[*cx.dims(mask), *[1] * (rank - cx.type(mask).rank)])
+    value = cx.b.reshape(values, dims=())
+    return cx.b.select(mask, cx.b.add(x, value) if accumulate else value, x)
+
+
+def by_index(reduction: str) -> Callable[..., Value]:
+    """Slices of an axis replaced or added."""
+
+    def compose(
+        cx: Cx, x: Value, dim: int, index: Value, source: Value, *, alpha: Value = 1
+    ) -> Value:
+        kind, rank = cx.type(x).dtype.name, cx.type(x).rank
+        if kind == "bool" and reduction != "none":
+            cx.fail("a sum of bools by index")
+        source = cast(cx, source, kind)
+        if alpha != 1:
+            source = cx.b.mul(source, as_value(cx, alpha, kind))
+        whole = x if rank else cx.b.reshape(x, dims=(1,))
+        axis = axis_in(cx, dim, max(rank, 1), "dim")
+        count = cx.type(index).size
+        dims = [count if k == axis else d for k, d in enumerate(cx.dims(whole))]
+        places = [count if k == axis else 1 for k in range(len(dims))]
+        place = spread(cx, cx.b.reshape(cast(cx, index, "i64"), dims=places), dims)
+        source = cx.b.reshape(source, dims=dims)
+        found = cx.b.scatter_elements(whole, place, source, axis=axis, reduction=reduction)
+        return cx.b.reshape(found, dims=cx.dims(x))
+
+    return compose
+
+
+aten_rows(by_index, {"index_add": "add", "index_copy": "none"})
