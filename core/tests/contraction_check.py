@@ -37,11 +37,12 @@ TARGETS = [
     pytest.param(FMA16, id="16-lanes", marks=_needs("avx512f", "avx512vl", "avx512bw")),
 ]
 IN_ORDER = pytest.param(replace(BASE, vector_group=4, in_order=True), id="4-lanes-in-order")
+BY_LANE = pytest.param(replace(BASE, vector_registers=32, lane_products=True), id="4-lanes-by-lane")
+EVERY = [*TARGETS, IN_ORDER, BY_LANE]
 
 _PAIRS = "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"
 GROUPED = [
-    *TARGETS,
-    IN_ORDER,
+    *EVERY,
     *(
         pytest.param(
             replace(t.values[0], dots={"i16x2": name}), id=f"{t.id}-of-pairs", marks=t.marks

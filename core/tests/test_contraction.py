@@ -5,7 +5,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
-from contraction_check import BASE, FMA8, FMA16, GROUPED, IN_ORDER, TARGETS, close, contract
+from contraction_check import BASE, EVERY, FMA8, FMA16, GROUPED, TARGETS, close, contract
 from llvmlite import ir
 
 from cuvil.codegen.contraction import (
@@ -36,7 +36,7 @@ def operands(m, n, k, panel=32):
     return a, b, [a, pack_panels(b, panel), np.full((m, n), np.nan, np.float32)]
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [(1, 40, 33), (3, 32, 5), (14, 31, 64), (15, 100, 7), (29, 8, 65), (64, 64, 1), (2, 1, 19)],
@@ -46,14 +46,14 @@ def test_product_of_static_sizes(facts, m, n, k):
     close(contract(product(m, n, k), facts, buffers), a @ b)
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize("panel", [4, 8, 16, 64])
 def test_any_panel_width(facts, panel):
     a, b, buffers = operands(9, 37, 20, panel)
     close(contract(product(9, 37, 20, panel), facts, buffers), a @ b)
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (13, 70, 37), (45, 32, 64), (6, 31, 2)])
 def test_one_kernel_for_all_run_time_sizes(facts, sizes):
     m, n, k = sizes
@@ -83,7 +83,7 @@ def test_groups_of_bytes_sum_exactly(facts, m, n, k):
     np.testing.assert_array_equal(found, a.astype("i4") @ b.astype("i4"))
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize("sizes", [(0, 5, 5), (5, 0, 5), (5, 5, 0), (0, 0, 0)])
 def test_empty_extents(facts, sizes):
     m, n, k = sizes
@@ -112,7 +112,7 @@ def test_rows_that_share_cache_sets_are_copied(stride):
         close(contract(spec, one_way, buffers, [pitch]), a[:, :50] @ b[:50])
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 def test_batches_and_a_shared_b(facts):
     batch = (BatchDim(Slot(0), 7 * 20, 0, 7 * 33), BatchDim(2, 4 * 7 * 20, 20 * 64, 4 * 7 * 33))
     spec = ContractionSpec(batch, (RowDim(7, 20, 33),), (KDim(20, 1),), 33)
@@ -123,7 +123,7 @@ def test_batches_and_a_shared_b(facts):
     close(found, np.einsum("ghmk,gkn->ghmn", a, b))
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 def test_transposed_a(facts):
     spec = ContractionSpec((), (RowDim(17, 1, 20),), (KDim(9, 17),), 20)
     a, b = RNG.standard_normal((9, 17), np.float32), RNG.standard_normal((9, 20), np.float32)

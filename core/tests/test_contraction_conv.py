@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contraction_check import FMA16, IN_ORDER, TARGETS, close, contract
+from contraction_check import EVERY, FMA16, close, contract
 
 from cuvil.codegen.contraction import (
     BatchDim,
@@ -76,13 +76,13 @@ CASES = {
 DYNAMIC = ["3x3", "one column", "dilation 2", "1x1 stride 2", "groups"]
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize("name", CASES)
 def test_static_sizes(name, facts):
     check(name, facts, False)
 
 
-@pytest.mark.parametrize("facts", [*TARGETS, IN_ORDER])
+@pytest.mark.parametrize("facts", EVERY)
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_run_time_sizes(name, facts):
     check(name, facts, True)

@@ -24,12 +24,14 @@ class TargetFacts:
     vector_bits: width of the widest register worth using; vector_registers: how many.
     vector_group: registers that one instruction may take as one; longer work for fewer of them.
     in_order: instructions wait for each other in program order, so loads go well before their use.
+    lane_products: one instruction multiplies a vector by one lane of another.
     fma: a fused multiply-add instruction exists for float vectors (else it would call libm).
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
     prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
     dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups;
-    "i16x2" -> (left, right) -> sums of pairs of products, for bytes where they have none.
+    for bytes where they have none: "s8s8x4", the same of signed ones on both sides, or "i16x2" ->
+    (left, right) -> sums of pairs of products.
     """
 
     triple: str
@@ -39,6 +41,7 @@ class TargetFacts:
     vector_registers: int = 16
     vector_group: int = 1
     in_order: bool = False
+    lane_products: bool = False
     fma: bool = False
     rounding: bool = False
     half: bool = False

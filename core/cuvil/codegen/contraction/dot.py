@@ -35,10 +35,10 @@ def dot(
         return fma(b, x, y, total, facts.fma)
     lanes = x.type.count if isinstance(x.type, ir.VectorType) else 1
     if dtype in facts.dots and lanes == facts.lanes(dtype):
-        kind = vector(BFloat() if dtype == "bf16x2" else I8, 32 * lanes // _BITS[dtype])
-        function = declare(b.module, facts.dots[dtype], total.type, [total.type, kind, kind])
-        return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
+        return _call(b, facts.dots[dtype], x, y, total, dtype)
     if dtype == "u8s8x4":
+        if lanes == facts.lanes(dtype) and is_shifted(dtype, facts):
+            return b.sub(dot_shifted(b, shifted(b, x), y, total, facts), surplus(b, y, None, facts))
         pairs = facts.dots.get("i16x2") if lanes == facts.lanes(dtype) else None
         return _add_pairs(b, x, y, total, pairs) if pairs else _add_bytes(b, x, y, total)
     for left, right in zip(_halves(b, x), _halves(b, y), strict=True):
@@ -47,6 +47,40 @@ def dot(
 
 
 _BITS = {"bf16x2": 16, "u8s8x4": 8}
+_SHIFTED = "s8s8x4"
+
+
+def _call(
+    b: ir.IRBuilder, name: str, x: ir.Value, y: ir.Value, total: ir.Value, dtype: str
+) -> ir.Value:
+    lanes = x.type.count
+    kind = vector(BFloat() if dtype == "bf16x2" else I8, 32 * lanes // _BITS[dtype])
+    function = declare(b.module, name, total.type, [total.type, kind, kind])
+    return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
+
+
+def is_shifted(dtype: str, facts: TargetFacts) -> bool:
+    """Whether unsigned bytes are multiplied as what they are above 128, as only signed ones can be:
+    x * y = (x - 128) * y + 128 * y, and the latter is the same for all rows."""
+    return dtype == "u8s8x4" and _SHIFTED in facts.dots and dtype not in facts.dots
+
+
+def shifted(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    """Unsigned bytes less 128, as signed ones."""
+    return b.xor(x, filled(x.type, 0x80808080))
+
+
+def dot_shifted(
+    b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, facts: TargetFacts
+) -> ir.Value:
+    """`dot` of what `shifted` gave: too low by what `surplus` is below zero."""
+    return _call(b, facts.dots[_SHIFTED], x, y, total, "u8s8x4")
+
+
+def surplus(b: ir.IRBuilder, y: ir.Value, total: ir.Value | None, facts: TargetFacts) -> ir.Value:
+    """total - 128 * y per lane."""
+    low = filled(y.type, 0x80808080)
+    return dot_shifted(b, low, y, filled(y.type, 0) if total is None else total, facts)
 
 
 def add(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:

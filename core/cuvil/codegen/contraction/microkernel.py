@@ -8,8 +8,17 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen.contraction.dot import add, dot, sum_type
+from cuvil.codegen.contraction.dot import (
+    add,
+    dot,
+    dot_shifted,
+    is_shifted,
+    shifted,
+    sum_type,
+    surplus,
+)
 from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
+from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_steps
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
     I64,
@@ -42,6 +51,7 @@ class MicroKernel:
     chunk: k steps after which sums in registers are added to the tile and begin anew, 0 for never:
     a long sum in one chain of roundings is far less exact than a sum of short ones.
     early: operands of a step are loaded during the one before, with one chain and no unrolling.
+    by_lane: numbers of A are lanes of vectors; for those whose innermost k stride is 1.
     """
 
     rows: tuple[int, int]
@@ -56,6 +66,7 @@ class MicroKernel:
     chunk: int = 0
     dtype: str = "f32"
     early: bool = False
+    by_lane: bool = False
 
     @property
     def name(self) -> str:
@@ -63,7 +74,7 @@ class MicroKernel:
         shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
         loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
         loops += f"f{self.chunk}" if self.chunk else ""
-        loops += "e" if self.early else ""
+        loops += ("e" if self.early else "") + ("l" if self.by_lane else "")
         return f"tile.{self.dtype}.{shape}.{loops}"
 
 
@@ -209,6 +220,12 @@ class _Emitter:
     ) -> list[ir.Value]:
         """`count` steps of the innermost k from `start` on."""
         b, unroll = self.b, self.shape.unroll
+        if self.shape.by_lane:
+            steps = self._lane_steps(rows, panel)
+            trips = b.sdiv(count, i64(steps.lanes))
+            sums = lane_steps(b, steps, start, trips, sums)
+            done = b.mul(trips, i64(steps.lanes))
+            start, count = b.add(start, done), b.sub(count, done)
         if self.shape.early:
             return early_steps(b, self._early_step(rows, panel, stride), start, count, sums)
 
@@ -225,6 +242,31 @@ class _Emitter:
             left, rest = b.sub(count, done), b.add(start, done)
             sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, rest, 1))
         return sums
+
+    def _lane_steps(self, rows: list[ir.Value], panel: ir.Value) -> LaneSteps:
+        b, shape, facts = self.b, self.shape, self.facts
+        lanes = facts.lanes(shape.dtype)
+
+        def column(c: int, k: ir.Value) -> ir.Value:
+            row = b.mul(k, self.pitch)
+            if c == 0:
+                self._prefetch(panel, row)
+            return self._column(panel, row, c)
+
+        def numbers(row: int, k: ir.Value) -> ir.Value:
+            return load(b, rows[row], k, vector(self.element, lanes))
+
+        if is_shifted(shape.dtype, facts):
+            return LaneSteps(
+                len(rows), shape.vectors, shape.chains, lanes,
+                lambda row, k: shifted(b, numbers(row, k)), column,
+                lambda number, column, total: dot_shifted(b, number, column, total, facts),
+                lambda column, total: surplus(b, column, total, facts),
+            )  # fmt: skip
+        return LaneSteps(
+            len(rows), shape.vectors, shape.chains, lanes, numbers, column,
+            lambda number, column, total: dot(b, number, column, total, shape.dtype, facts),
+        )  # fmt: skip
 
     def _early_step(self, rows: list[ir.Value], panel: ir.Value, stride: ir.Value) -> Step:
         b, shape, facts = self.b, self.shape, self.facts

@@ -195,7 +195,13 @@ def tile_shape(
     return MicroKernel(
         size, vectors // group, schedule.lanes * group, spec.panel, levels, chains, chains, unit,
         ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
+        by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
     )  # fmt: skip
+
+
+def _many(extent: Size, facts: TargetFacts, dtype: str) -> bool:
+    """Whether there are, or may be, as many steps as a vector has lanes."""
+    return not isinstance(extent, int) or extent >= facts.lanes(dtype)
 
 
 def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tuple[int, int]:
@@ -204,7 +210,10 @@ def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tup
     spare = 1 if facts.fma else 2
     best, chosen = 0.0, (1, 1)
     for vectors in range(1, spec.panel // lanes + 1):
-        rows = min((facts.vector_registers - vectors - spare) // vectors, _MOST_ROWS)
+        rows = (facts.vector_registers - vectors - spare) // vectors
+        if facts.lane_products:  # a vector of A for each row, and two of B
+            rows = min(rows, (facts.vector_registers - 2) // (vectors + 1))
+        rows = min(rows, _MOST_ROWS)
         if (spec.panel // lanes) % vectors or rows < 1:
             continue
         rows = min(rows, total or rows)
