@@ -31,17 +31,21 @@ FLAGS = [
     "-Werror",
     "-Iinclude",
 ]
+# There are no headers of Android's C library here. Of what the runtime takes from headers, musl's
+# differ in one number, which cpu_count_linux.c knows.
+ANDROID = ["-D__ANDROID__"]
 FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding"]
 OPERATING_SYSTEMS = ("linux", "macos", "windows")
 
 
-def zig_target(triple: str) -> tuple[str, bool]:
-    """Zig's name for an LLVM triple, and whether it has an operating system."""
+def zig_target(triple: str) -> tuple[str, list[str]]:
+    """Zig's name for an LLVM triple, and the flags that go with it."""
     parts = [part for part in triple.split("-") if part not in ("unknown", "pc", "apple")]
-    hosted = any(part.startswith(OPERATING_SYSTEMS) for part in parts)
-    if hosted:
-        return "-".join(parts), True
-    return f"{parts[0]}-freestanding-{parts[-1] if len(parts) > 1 else 'none'}", False
+    if parts[-1].startswith("android"):
+        return "-".join([*parts[:-1], "musl"]), ANDROID
+    if any(part.startswith(OPERATING_SYSTEMS) for part in parts):
+        return "-".join(parts), []
+    return f"{parts[0]}-freestanding-{parts[-1] if len(parts) > 1 else 'none'}", FREESTANDING
 
 
 def bitcode_path(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
@@ -53,14 +57,13 @@ def bitcode_path(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
 def build(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
     """Compiles the runtime or another file; returns the module's path. Raises CalledProcessError on
     failure."""
-    target, hosted = zig_target(triple)
+    target, own = zig_target(triple)
     output = bitcode_path(triple, out_dir.resolve(), source)
     output.parent.mkdir(parents=True, exist_ok=True)
-    flags = [*FLAGS, *([] if hosted else FREESTANDING)]
     with tempfile.TemporaryDirectory() as cache:
         names = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
         subprocess.run(
-            [sys.executable, "-m", "ziglang", "cc", "-target", target, *flags]
+            [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS, *own]
             + ["-emit-llvm", "-c", str(source.absolute()), "-o", str(output)],
             cwd=RUNTIME,
             env={**os.environ, **dict.fromkeys(names, cache)},

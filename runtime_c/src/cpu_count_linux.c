@@ -13,6 +13,11 @@
 #include "text.h"
 
 enum { GROUP_ROOM = 512 };
+#ifdef __ANDROID__ /* compiled with headers of another C library, see tools/build_bitcode.py */
+enum { CPUS_ONLINE = 97 };
+#else
+enum { CPUS_ONLINE = _SC_NPROCESSORS_ONLN };
+#endif
 
 /* Reads the start of a small file as text; returns 0 when it cannot be read. */
 static size_t read_text(const char *path, char *text, size_t room) {
@@ -104,7 +109,7 @@ int32_t cuvil_platform_cpu_count(void) {
   if (!sched_getaffinity(0, sizeof allowed, &allowed)) {
     count = CPU_COUNT(&allowed);
   } else {
-    count = (int32_t)sysconf(_SC_NPROCESSORS_ONLN); /* more cpus than a cpu_set_t holds */
+    count = (int32_t)sysconf(CPUS_ONLINE); /* more cpus than a cpu_set_t holds */
   }
   count = cgroup_limit(count < 1 ? 1 : count);
   return count < 1 ? 1 : count;
