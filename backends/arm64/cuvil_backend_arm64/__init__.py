@@ -34,6 +34,7 @@ BACKEND = Backend(
         "arm64": "aarch64-linux-gnu",
         "aarch64-unknown-linux-gnu": "aarch64-linux-gnu",
         "aarch64-unknown-linux-musl": "aarch64-linux-musl",
+        "aarch64-unknown-linux-android": "aarch64-linux-android",
     },
     cpus=CPUS,
     features=FEATURES,
@@ -48,5 +49,6 @@ BACKEND = Backend(
     libraries={
         "aarch64-linux-gnu": ("libc.so.6", "libpthread.so.0"),
         "aarch64-linux-musl": ("libc.so",),
+        "aarch64-linux-android": ("libc.so",),
     },
 )

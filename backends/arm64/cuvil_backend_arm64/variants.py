@@ -13,6 +13,7 @@ from cuvil_backend_arm64.features import CPUS, FEATURES, closure
 LLVM_TRIPLES = {
     "aarch64-linux-gnu": "aarch64-unknown-linux-gnu",
     "aarch64-linux-musl": "aarch64-unknown-linux-musl",
+    "aarch64-linux-android": "aarch64-unknown-linux-android21",
 }
 
 _NAMES = {(): "neon", ("dotprod",): "dotprod", ("bf16", "i8mm"): "i8mm_bf16"}
@@ -88,5 +89,5 @@ def _facts(
     return TargetFacts(
         triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=l1_bytes, l1_ways=l1_ways, l2_bytes=l2_bytes,
-        dots=dots,
+        lane_products=True, dots=dots,
     )  # fmt: skip
