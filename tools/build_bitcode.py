@@ -2,7 +2,7 @@
 
 Writes `<out_dir>/cuvil_runtime.<triple>.bc`, one module that a compiled model links in and
 internalises. The triple is LLVM's (`aarch64-unknown-linux-gnu`) or without vendor; one without an
-operating system (`thumb-none-eabi`) gives the freestanding runtime. The same sources give the same
+operating system (`thumbv6m-none-eabi`) gives the embedded runtime. The same sources give the same
 bytes. With --source it compiles a backend's C file to `<out_dir>/<its name>.<triple>.bc` instead.
 Needs `ziglang`, whose clang must not be newer than llvmlite's LLVM.
 """
@@ -34,18 +34,28 @@ FLAGS = [
 # There are no headers of Android's C library here. Of what the runtime takes from headers, musl's
 # differ in one number, which cpu_count_linux.c knows.
 ANDROID = ["-D__ANDROID__"]
-FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding"]
+FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding", "-Os"]
+FREESTANDING += ["-fno-unwind-tables"]
 OPERATING_SYSTEMS = ("linux", "macos", "windows")
+# LLVM's names of architectures that Zig has as a cpu of another: the least that they stand for.
+ARCHITECTURES = {
+    "thumbv6m": ("thumb", "cortex_m0"),
+    "thumbv7em": ("thumb", "cortex_m4"),
+    "riscv32": ("riscv32", "generic_rv32+m+c"),
+}
 
 
-def zig_target(triple: str) -> tuple[str, list[str]]:
-    """Zig's name for an LLVM triple, and the flags that go with it."""
+def zig_target(triple: str) -> tuple[list[str], list[str]]:
+    """Zig's options for an LLVM triple, and the flags that go with it."""
     parts = [part for part in triple.split("-") if part not in ("unknown", "pc", "apple")]
+    parts[0], cpu = ARCHITECTURES.get(parts[0], (parts[0], ""))
+    own: list[str] = []
     if parts[-1].startswith("android"):
-        return "-".join([*parts[:-1], "musl"]), ANDROID
-    if any(part.startswith(OPERATING_SYSTEMS) for part in parts):
-        return "-".join(parts), []
-    return f"{parts[0]}-freestanding-{parts[-1] if len(parts) > 1 else 'none'}", FREESTANDING
+        parts[-1], own = "musl", ANDROID
+    elif not any(part.startswith(OPERATING_SYSTEMS) for part in parts):
+        abi = parts[-1] if parts[-1].startswith("eabi") else "none"
+        parts, own = [parts[0], "freestanding", abi], FREESTANDING
+    return ["-target", "-".join(parts), *([f"-mcpu={cpu}"] if cpu else [])], own
 
 
 def bitcode_path(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
@@ -63,7 +73,7 @@ def build(triple: str, out_dir: Path, source: Path = UNITY) -> Path:
     with tempfile.TemporaryDirectory() as cache:
         names = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
         subprocess.run(
-            [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS, *own]
+            [sys.executable, "-m", "ziglang", "cc", *target, *FLAGS, *own]
             + ["-emit-llvm", "-c", str(source.absolute()), "-o", str(output)],
             cwd=RUNTIME,
             env={**os.environ, **dict.fromkeys(names, cache)},

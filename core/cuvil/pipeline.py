@@ -12,6 +12,7 @@ from functools import lru_cache
 from cuvil.codegen.build import Code, VariantTarget, build_code
 from cuvil.codegen.elf import Data, Note, extend_object
 from cuvil.codegen.elf_merge import merge_objects
+from cuvil.codegen.embedded import refuse_unbounded
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, templates_of, usable
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
@@ -23,7 +24,7 @@ from cuvil.options import EXTERNAL_FROM, PRECISIONS, Options
 from cuvil.plan.fusions import apply_user_fusions
 from cuvil.plan.plan import Plan, make_plan
 from cuvil.plan.promises import check_promises
-from cuvil.plan.special import special_graphs
+from cuvil.plan.special import Special, special_graphs
 from cuvil.plan.templates import Templates
 from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
@@ -63,6 +64,11 @@ class Built:
         return self.code.calls
 
     @property
+    def freestanding(self) -> bool:
+        """Whether the target has no operating system: see `codegen.embedded`."""
+        return self.target.triple in self.backend.freestanding
+
+    @property
     def embedded(self) -> bool:
         """Whether `write_object` puts weights into the object."""
         return self.weights_file is None and self.plan.weights_bytes > 0
@@ -84,7 +90,7 @@ class Built:
         if self.embedded:
             chunks, size = self.plan.weight_chunks(), self.plan.weights_bytes
             data.append(Data(weights_symbol(self.plan), chunks, size))
-        notes = [Note(NOTE_ENTRY, self.code.symbol.encode() + b"\0")]
+        notes = [] if self.freestanding else [Note(NOTE_ENTRY, self.code.symbol.encode() + b"\0")]
         extend_object(path, merged, data=data, notes=notes)
 
     def write_weights(self, path: str | os.PathLike[str]) -> None:
@@ -123,15 +129,12 @@ def compile_graph(
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
-    templates = Templates(templates_of(rows))
-    for each in (graph, *(other for _, other in special)):
-        apply_user_fusions(each, templates)
     name = identifier(options.name or graph.name)
-    with own_faults(f"{graph.name}: planning"):
-        plan = make_plan(graph, name, targets.assignment(), templates, special)
-        if verifying():
-            verify_plan(plan)
-    weights_file = weights_file or weights_place(plan, options)
+    plan = _plan(graph, name, targets, Templates(templates_of(rows)), special)
+    embedded = library and target.triple in backend.freestanding
+    if embedded:
+        refuse_unbounded(plan, target.triple)
+    weights_file = weights_file or weights_place(plan, options, embedded)
     progress("emit")
 
     def bits(variant: VariantSpec) -> int:
@@ -145,10 +148,11 @@ def compile_graph(
             opt=options.opt_level,
             weights_file=weights_file,
             weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
-            feature_names=backend.feature_names(),
-            detect=backend.detect if library else None,
+            feature_names=() if embedded else backend.feature_names(),
+            detect=backend.detect if library and not embedded else None,
             bitcode=_bitcode(backend, target, needed=library),
             library=library,
+            embedded=embedded,
             table=rows,
         )
     progress("compile")
@@ -162,6 +166,19 @@ def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:
     check = verify_after if verifying() else None
     with own_faults(f"{graph.name}: rewriting"):
         run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
+
+
+def _plan(
+    graph: Graph, name: str, targets: Targets, templates: Templates, special: Special
+) -> Plan:
+    """The plan of a graph, and of the same graph for special extents."""
+    for each in (graph, *(other for _, other in special)):
+        apply_user_fusions(each, templates)
+    with own_faults(f"{graph.name}: planning"):
+        plan = make_plan(graph, name, targets.assignment(), templates, special)
+        if verifying():
+            verify_plan(plan)
+    return plan
 
 
 def useful(variants: Sequence[VariantSpec], graph: Graph) -> list[VariantSpec]:
@@ -193,18 +210,24 @@ def weights_symbol(plan: Plan) -> str:
     return f"{plan.name}.weights"
 
 
-def weights_place(plan: Plan, options: Options) -> str | None:
-    """The name of the weights file that the options ask for; None embeds the weights.
+def weights_place(plan: Plan, options: Options, freestanding: bool = False) -> str | None:
+    """The name of the weights file that the options ask for; None embeds the weights. freestanding:
+    the target has no files.
 
-    Raises OptionError when they are to be embedded but are too large for that.
+    Raises OptionError when they are to be embedded but are too large for that, or are not to be
+    where there are no files.
     """
     size = plan.weights_bytes
-    if options.weights == "embed" and size > EMBED_LIMIT:
+    if freestanding and options.weights == "external":
+        raise OptionError(f"{plan.name}: {options.target} has no files: use --weights embed")
+    if (freestanding or options.weights == "embed") and size > EMBED_LIMIT:
         raise OptionError(
             f"{plan.name} has {size} bytes of weights, at most {EMBED_LIMIT} can be embedded: "
             "use --weights external"
         )
-    outside = options.weights == "external" or (options.weights == "auto" and size > EXTERNAL_FROM)
+    outside = options.weights == "external" or (
+        options.weights == "auto" and size > EXTERNAL_FROM and not freestanding
+    )
     return f"{plan.name}.weights" if outside and size else None
 
 

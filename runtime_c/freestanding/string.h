@@ -7,9 +7,5 @@
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int byte, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
-size_t strlen(const char *text);
-int strcmp(const char *a, const char *b);
-char *strchr(const char *text, int byte);
-char *strrchr(const char *text, int byte);
 
 #endif

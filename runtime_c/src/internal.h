@@ -7,8 +7,12 @@
 #include "cuvil/cuvil.h"
 
 #define CUVIL_MESSAGE_BYTES 512
-#define CUVIL_UNBOUNDED UINT64_MAX         /* bytes of an output whose extent has no upper bound */
-#define CUVIL_MAX_BYTES ((int64_t)1 << 46) /* no tensor or arena is larger */
+#define CUVIL_UNBOUNDED UINT64_MAX /* bytes of an output whose extent has no upper bound */
+#if UINTPTR_MAX == UINT32_MAX      /* no tensor or arena is larger */
+#define CUVIL_MAX_BYTES ((int64_t)INT32_MAX)
+#else
+#define CUVIL_MAX_BYTES ((int64_t)1 << 46)
+#endif
 
 /* Where the weights are, and what to undo at close. */
 typedef struct cuvil_weights {

@@ -1,5 +1,5 @@
 /* The seam to the operating system: all that the runtime needs of it. platform_posix.c is for Linux
- * and other POSIX hosts, platform_none.c for targets without one. */
+ * and other POSIX hosts. */
 #ifndef CUVIL_PLATFORM_H
 #define CUVIL_PLATFORM_H
 

@@ -86,46 +86,35 @@ const char *cuvil_status_text(cuvil_status status) {
   return "unknown status";
 }
 
-typedef struct dtype_fact {
-  const char *name;
-  uint8_t size;
-} dtype_fact;
-
-/* Names as numpy and ml_dtypes have them. */
-static const dtype_fact dtypes[] = {
-    [CUVIL_BOOL] = {"bool", 1},
-    [CUVIL_I8] = {"int8", 1},
-    [CUVIL_I16] = {"int16", 2},
-    [CUVIL_I32] = {"int32", 4},
-    [CUVIL_I64] = {"int64", 8},
-    [CUVIL_U8] = {"uint8", 1},
-    [CUVIL_U16] = {"uint16", 2},
-    [CUVIL_U32] = {"uint32", 4},
-    [CUVIL_U64] = {"uint64", 8},
-    [CUVIL_F16] = {"float16", 2},
-    [CUVIL_BF16] = {"bfloat16", 2},
-    [CUVIL_F32] = {"float32", 4},
-    [CUVIL_F64] = {"float64", 8},
-    [CUVIL_F8E4M3FN] = {"float8_e4m3fn", 1},
-    [CUVIL_F8E4M3FNUZ] = {"float8_e4m3fnuz", 1},
-    [CUVIL_F8E5M2] = {"float8_e5m2", 1},
-    [CUVIL_F8E5M2FNUZ] = {"float8_e5m2fnuz", 1},
-    [CUVIL_F8E8M0] = {"float8_e8m0fnu", 1},
-    [CUVIL_F4E2M1] = {"float4_e2m1fn", 1},
-    [CUVIL_I4] = {"int4", 1},
-    [CUVIL_U4] = {"uint4", 1},
-    [CUVIL_I2] = {"int2", 1},
-    [CUVIL_U2] = {"uint2", 1},
-    [CUVIL_STRING] = {"string", sizeof(cuvil_string)},
+/* As numpy and ml_dtypes have them. */
+static const char *const dtype_names[] = {
+    [CUVIL_BOOL] = "bool",
+    [CUVIL_I8] = "int8",
+    [CUVIL_I16] = "int16",
+    [CUVIL_I32] = "int32",
+    [CUVIL_I64] = "int64",
+    [CUVIL_U8] = "uint8",
+    [CUVIL_U16] = "uint16",
+    [CUVIL_U32] = "uint32",
+    [CUVIL_U64] = "uint64",
+    [CUVIL_F16] = "float16",
+    [CUVIL_BF16] = "bfloat16",
+    [CUVIL_F32] = "float32",
+    [CUVIL_F64] = "float64",
+    [CUVIL_F8E4M3FN] = "float8_e4m3fn",
+    [CUVIL_F8E4M3FNUZ] = "float8_e4m3fnuz",
+    [CUVIL_F8E5M2] = "float8_e5m2",
+    [CUVIL_F8E5M2FNUZ] = "float8_e5m2fnuz",
+    [CUVIL_F8E8M0] = "float8_e8m0fnu",
+    [CUVIL_F4E2M1] = "float4_e2m1fn",
+    [CUVIL_I4] = "int4",
+    [CUVIL_U4] = "uint4",
+    [CUVIL_I2] = "int2",
+    [CUVIL_U2] = "uint2",
+    [CUVIL_STRING] = "string",
 };
-enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
+enum { DTYPE_COUNT = sizeof dtype_names / sizeof dtype_names[0] };
 
 const char *cuvil_dtype_name(uint8_t dtype) {
-  return dtype < DTYPE_COUNT && dtypes[dtype].name ? dtypes[dtype].name : "?";
-}
-
-uint32_t cuvil_dtype_size(uint8_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].size : 0; }
-
-uint32_t cuvil_dtype_align(uint8_t dtype) {
-  return dtype == CUVIL_STRING ? (uint32_t)_Alignof(cuvil_string) : cuvil_dtype_size(dtype);
+  return dtype < DTYPE_COUNT && dtype_names[dtype] ? dtype_names[dtype] : "?";
 }

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
 
 def sources(test: str) -> list[Path]:
-    runtime = [p for p in (ROOT / "src").glob("*.c") if p.stem not in ("unity", "platform_none")]
+    runtime = [p for p in (ROOT / "src").glob("*.c") if p.stem != "unity"]
     models = list((ROOT / "tests").glob("model_*.c"))
     return [ROOT / "tests" / f"{test}.c", *sorted(models), *sorted(runtime)]
 

@@ -154,7 +154,7 @@ def test_kinds_are_checked_first(tmp_path: Path, emit: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("path", "meaning"),
     [
-        ("build", (Path("build"), "", ("so",))),
+        ("build", (Path("build"), "", None)),
         ("build/libbert.so", (Path("build"), "bert", ("so",))),
         ("libbert.a", (Path("."), "bert", ("a",))),
         ("x/bert.o", (Path("x"), "bert", ("o",))),

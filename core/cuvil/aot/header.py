@@ -123,6 +123,22 @@ _KEYWORDS = (
 def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> str:
     """The text of the header. calls: functions of custom operators, which an object or archive of
     the model leaves to the program."""
+    return _HEADER.format(
+        name=plan.name,
+        guard=plan.name.upper(),
+        shapes="\n".join(described(plan, calls)),
+        arena=arena_bytes if isinstance(arena_bytes, int) else -1,
+        weights=plan.weights_bytes,
+        simplest=_simplest(plan),
+        inputs=max(1, len(plan.groups.inputs)),
+        outputs=max(1, len(plan.groups.outputs)),
+        values=_values(plan.groups),
+        dims=_dims_struct(plan),
+    )
+
+
+def described(plan: Plan, calls: Sequence[ExternCall] = ()) -> list[str]:
+    """Lines of a comment about inputs, outputs, extents, devices and what the program brings."""
     groups = plan.groups
     lines = [_line("input", *side) for side in _sides(groups.inputs, plan.inputs)]
     lines += [_line("output", *side) for side in _sides(groups.outputs, plan.outputs)]
@@ -134,18 +150,7 @@ def header(plan: Plan, arena_bytes: Dim, calls: Sequence[ExternCall] = ()) -> st
         for d in plan.devices
     ]
     lines += _call_lines(calls)
-    return _HEADER.format(
-        name=plan.name,
-        guard=plan.name.upper(),
-        shapes="\n".join(lines),
-        arena=arena_bytes if isinstance(arena_bytes, int) else -1,
-        weights=plan.weights_bytes,
-        simplest=_simplest(plan),
-        inputs=max(1, len(groups.inputs)),
-        outputs=max(1, len(groups.outputs)),
-        values=_values(groups),
-        dims=_dims_struct(plan),
-    )
+    return lines
 
 
 def _sides(groups: Sequence[Group], ports: Sequence[Port]) -> Iterator[tuple[Group, list[Port]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from cuvil.codegen.elf import defined_globals, undefined_symbols
 from cuvil.errors import CompileError
@@ -17,6 +18,7 @@ _ALLOWED = """
     sigfillset pthread_create pthread_join pthread_sigmask
 """
 ALLOWED = frozenset(_ALLOWED.split())
+FREESTANDING = frozenset({"memcpy", "memmove", "memset", "memcmp"})
 
 
 def imports(objects: Iterable[bytes], given: Sequence[str] = ()) -> list[str]:
@@ -29,10 +31,16 @@ def imports(objects: Iterable[bytes], given: Sequence[str] = ()) -> list[str]:
     return sorted(needed - defined)
 
 
-def check_imports(objects: Iterable[bytes], given: Sequence[str] = ()) -> list[str]:
-    """`imports`, all of them allowed. Raises CompileError that names those that are not."""
+def check_imports(
+    objects: Iterable[bytes],
+    given: Sequence[str] = (),
+    allowed: frozenset[str] = ALLOWED,
+    support: Sequence[str] = (),
+) -> list[str]:
+    """`imports`, all of them allowed or like a pattern of `Backend.support`. Raises CompileError
+    that names those that are not."""
     found = imports(objects, given)
-    wrong = [name for name in found if name not in ALLOWED]
+    wrong = [n for n in found if n not in allowed and not any(fnmatchcase(n, p) for p in support)]
     stale = [name for name in wrong if name.startswith("cuvil_")]
     if stale:
         raise CompileError(

@@ -28,7 +28,8 @@ def manifest(
     inputs and outputs are tensors; "ports" is there where a caller sees some of them as sequences
     or optionals (`ir.groups`). Dims are numbers or expressions of the symbols. code_bytes: machine
     code per variant, of the program that launches kernels and of the runtime; of a kernel, its own
-    functions (tiles that kernels share count for the variant only).
+    functions (tiles that kernels share count for the variant only). memory_bytes: what a run needs
+    of the caller's, where there is no operating system.
     """
     plan, target = built.plan, built.target
     code = code_sizes(built)
@@ -53,6 +54,7 @@ def manifest(
         ],
         **({"specialized": [dict(row) for row in plan.special]} if plan.special else {}),
         "arena_bytes": _dim(plan.arena_bytes),
+        **({"memory_bytes": built.code.memory_bytes} if built.code.memory_bytes else {}),
         "weights_bytes": plan.weights_bytes,
         "weights_file": built.weights_file,
         "devices": [

@@ -15,8 +15,9 @@ from typing import Any
 from cuvil.aot.build_files import cmake_config, pkg_config
 from cuvil.aot.check import file_hash
 from cuvil.aot.custom_code import blamed, by_binary, library_of, object_of, soname
+from cuvil.aot.embedded_header import embedded_header
 from cuvil.aot.header import header
-from cuvil.aot.imports import check_imports
+from cuvil.aot.imports import ALLOWED, FREESTANDING, check_imports
 from cuvil.aot.link import Extra, link_shared
 from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
@@ -29,6 +30,7 @@ from cuvil.ir.graph import Graph
 from cuvil.ir.text import print_ir
 from cuvil.options import EMITS, Options
 from cuvil.pipeline import Built, Progress, compile_graph, weights_symbol, workers
+from cuvil.targets.target_list import resolve
 from cuvil.version import VERSION
 from cuvil_runtime import include_dir
 
@@ -60,18 +62,19 @@ def compile_to_folder(
     out_dir: str | os.PathLike[str],
     options: Options | None = None,
     *,
-    emit: Sequence[str] = ("so",),
+    emit: Sequence[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = lambda stage: None,
 ) -> Artefact:
     """Compiles a model for C: library, header, build files, manifest, into `out_dir`.
 
     source: a path, the bytes of a model, a ModelProto, or a graph (which is used up). emit: any of
-    `EMITS`. folder: where external data of the model is. All files appear at once, or none does;
-    the same input gives the same bytes. Raises cuvil.Error subclasses.
+    `EMITS`; None: a shared library, or an archive where there is no operating system. folder: where
+    external data of the model is. All files appear at once, or none does; the same input gives the
+    same bytes. Raises cuvil.Error subclasses.
     """
-    kinds = _checked(emit)
     options = options or Options()
+    kinds = _checked(emit, options)
     progress("import")
     if isinstance(source, Graph):
         graph = promised(source, options)
@@ -85,11 +88,11 @@ def compile_to_folder(
     return write_artefact(built, out_dir, kinds, model, progress)
 
 
-def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ...]]:
+def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ...] | None]:
     """Folder, model name and kinds that an output path means.
 
     `build/libbert.so` is ("build", "bert", ("so",)); a path without such an ending is a folder,
-    with no name and the default kinds. OptionError where the folder is a file.
+    with no name and no kinds. OptionError where the folder is a file.
     """
     path = Path(path)
     kind = path.suffix.removeprefix(".")
@@ -97,7 +100,7 @@ def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ..
         if path.exists() and not path.is_dir():
             ways = "a folder, or libNAME.so, libNAME.a or NAME.o"
             raise OptionError(f"output {path} is a file: give {ways}")
-        return path, "", ("so",)
+        return path, "", None
     name = path.stem if kind == "o" else path.stem.removeprefix("lib")
     return path.parent, name, (kind,)
 
@@ -112,7 +115,9 @@ def write_artefact(
     """Writes what `compile_graph(library=True)` built; see `compile_to_folder`."""
     given = [weights_symbol(built.plan)] if built.embedded else []
     given += [call.symbol for call in built.calls]
-    imported = check_imports(built.objects, given)
+    allowed = FREESTANDING if built.freestanding else ALLOWED
+    support = built.backend.support.get(built.target.triple, ())
+    imported = check_imports(built.objects, given, allowed, support)
     try:
         with staged(Path(out_dir)) as stage:
             progress("write")
@@ -140,14 +145,20 @@ class _Writer:
 
     def write(self, kinds: Sequence[str]) -> dict[str, Path]:
         """All files but the manifest: kind -> path in the stage."""
-        name, plan = self.built.plan.name, self.built.plan
+        name = self.built.plan.name
         files = {kind: self._texts(kind) for kind in kinds if kind not in LINKABLE}
-        files["header"] = self._text(f"{name}.h", header(plan, plan.arena_bytes, self.built.calls))
+        files["header"] = self._text(f"{name}.h", self._header())
         self._public_headers()
         linkable = [kind for kind in kinds if kind in LINKABLE]
         if linkable:
             files |= self._linked(linkable)
         return files
+
+    def _header(self) -> str:
+        plan, code, calls = self.built.plan, self.built.code, self.built.calls
+        if not self.built.freestanding:
+            return header(plan, plan.arena_bytes, calls)
+        return embedded_header(plan, code.memory_bytes, self.imported, calls)
 
     def _linked(self, kinds: Sequence[str]) -> dict[str, Path]:
         name, files = self.built.plan.name, {}
@@ -167,7 +178,7 @@ class _Writer:
         if self.built.weights_file:
             files["weights"] = self.stage / self.built.weights_file
             self.built.write_weights(files["weights"])
-        if kinds != ["o"]:
+        if kinds != ["o"] and not self.built.freestanding:
             files["pkg-config"] = self._text(f"{name}.pc", pkg_config(name, VERSION, kinds))
             files["cmake"] = self._text(f"{name}Config.cmake", cmake_config(name, kinds))
         return files
@@ -226,7 +237,7 @@ class _Writer:
     def _public_headers(self) -> None:
         target = self.stage / "include" / "cuvil"
         target.mkdir(parents=True)
-        for file in PUBLIC_HEADERS:
+        for file in ("abi.h",) if self.built.freestanding else PUBLIC_HEADERS:
             shutil.copyfile(Path(include_dir(), "cuvil", file), target / file)
 
     def _text(self, file: str, text: str) -> Path:
@@ -262,10 +273,18 @@ def source_hash(source: Any) -> str:
     return file_hash(source)
 
 
-def _checked(emit: Sequence[str]) -> tuple[str, ...]:
+def _checked(emit: Sequence[str] | None, options: Options) -> tuple[str, ...]:
+    backend, target = resolve(options.target, options.cpu, options.features).host
+    freestanding = target.triple in backend.freestanding
+    if emit is None:
+        return ("a",) if freestanding else ("so",)
     for kind in emit:
         if kind not in EMITS:
             raise OptionError(f"emit is any of {', '.join(EMITS)}, not '{kind}'")
+        if kind == "so" and freestanding:
+            raise OptionError(
+                f"{target.triple} has no shared libraries: emit an archive (a) or an object (o)"
+            )
     if not emit:
         raise OptionError(f"emit names nothing; it is any of {', '.join(EMITS)}")
     return tuple(dict.fromkeys(emit))

@@ -57,8 +57,8 @@ def emit_api(
 
 
 def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str:
-    opener = _status_function(module, "cuvil_model_open", [PTR, PTR, PTR])
-    function = _status_function(module, f"{name}_open", [PTR, PTR])
+    opener = status_function(module, "cuvil_model_open", [PTR, PTR, PTR])
+    function = status_function(module, f"{name}_open", [PTR, PTR])
     b = ir.IRBuilder(function.append_basic_block("entry"))
     b.ret(b.call(opener, [artefact, *function.args]))
     return function.name
@@ -66,27 +66,26 @@ def _emit_open(module: ir.Module, name: str, artefact: ir.GlobalVariable) -> str
 
 def _emit_inference(module: ir.Module, name: str, artefact: ir.GlobalVariable, plan: Plan) -> str:
     """`<name>_inference` of `one_call.parameters`: packs its arguments, runs."""
-    run = _status_function(module, "cuvil_simple_run", [PTR, PTR, PTR, PTR])
+    run = status_function(module, "cuvil_simple_run", [PTR, PTR, PTR, PTR])
     state = ir.GlobalVariable(module, SIMPLE, f"{name}.simple")
     state.linkage, state.initializer, state.align = "internal", ir.Constant(SIMPLE, None), 8
     takes = parameters(plan)
-    function = _status_function(module, f"{name}_inference", [_kind(p) for p in takes])
+    function = status_function(module, f"{name}_inference", [kind_of(p) for p in takes])
     b = ir.IRBuilder(function.append_basic_block("entry"))
-    packed = _Packed(b, plan)
+    packed = Packed(b, plan)
     for parameter, argument in zip(takes, function.args, strict=True):
         packed.take(parameter, argument)
-    extents = _array(b, I64, [*packed.extents, *packed.values[ROOM]])
-    data = [*packed.values[INPUT], *packed.values[OUTPUT], *packed.values[SHAPE]]
-    b.ret(b.call(run, [artefact, state, extents, _array(b, PTR, data)]))
+    b.ret(b.call(run, [artefact, state, *packed.arrays()]))
     return function.name
 
 
-def _kind(parameter: Parameter) -> ir.Type:
+def kind_of(parameter: Parameter) -> ir.Type:
+    """The IR type of a parameter."""
     single = parameter.group is None or parameter.group.kind != SEQUENCE
     return I64 if single and parameter.role in (EXTENT, ROOM) else PTR
 
 
-class _Packed:
+class Packed:
     """Arguments as `cuvil_simple_run` wants them: one value for each tensor."""
 
     def __init__(self, b: ir.IRBuilder, plan: Plan) -> None:
@@ -100,7 +99,14 @@ class _Packed:
             SHAPE: [null] * outputs,
         }
 
+    def arrays(self) -> tuple[ir.Value, ir.Value]:
+        """Extents with what there is room for; data with where shapes go."""
+        data = [*self.values[INPUT], *self.values[OUTPUT], *self.values[SHAPE]]
+        extents = [*self.extents, *self.values[ROOM]]
+        return _array(self.b, I64, extents), _array(self.b, PTR, data)
+
     def take(self, parameter: Parameter, argument: ir.Value) -> None:
+        """Puts an argument in its places."""
         if parameter.group is None:
             self.extents.append(argument)
         elif parameter.group.kind == NONE:
@@ -124,7 +130,7 @@ class _Packed:
             self.b.ret(ir.Constant(I32, INVALID_ARGUMENT))
 
 
-def _status_function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.Function:
+def status_function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.Function:
     """A function that returns cuvil_status; C ABIs want it extended to a register's width."""
     function = ir.Function(module, ir.FunctionType(I32, parameters), name)
     function.return_value.add_attribute("signext")

@@ -11,6 +11,7 @@ from llvmlite import ir
 from cuvil.codegen.api_llvm import CALLED, RENAMED, emit_api, renamed
 from cuvil.codegen.artefact_llvm import Description, Port, Variant, emit_artefact
 from cuvil.codegen.dims_llvm import dim_value
+from cuvil.codegen.embedded import RUN, emit_embedded_api, memory_bytes
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.host_llvm import emit_main
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, row_for
@@ -47,7 +48,8 @@ class Code:
     symbol: the exported artefact. hidden: symbols that units share among themselves. build_id: 32
     bytes that artefact and weights file share. Where the model is a library: exported, functions of
     its C API; renamed, those of the runtime that are exported under another name. called: the
-    runtime's functions that kernels call; calls: the C functions of custom operators.
+    runtime's functions that kernels call; calls: the C functions of custom operators. memory_bytes:
+    what a run needs of the caller's memory, where it is embedded.
     """
 
     units: list[Unit]
@@ -58,6 +60,7 @@ class Code:
     renamed: dict[str, str] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
     calls: tuple[ExternCall, ...] = ()
+    memory_bytes: int = 0
 
 
 @dataclass
@@ -78,54 +81,72 @@ def build_code(
     detect: str | None = None,
     bitcode: Sequence[str] = (),
     library: bool = False,
+    embedded: bool = False,
     table: Sequence[KernelRow] = CORE_ROWS,
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
     detect: the feature function of the backend's shim. weights_symbol: data that is added to the
     object. bitcode: runtime and shim as files, of which kernels may call functions. library: all of
-    them are linked in and internalised behind the C API.
+    them are linked in and internalised behind the C API. embedded: that of `codegen.embedded`.
     table: the generators of the plan's templates.
     """
     slots = SlotTable(plan.symbols)
     code = Code([], f"{plan.name}_artefact", calls=extern_calls(plan.kernels.values()))
-    described: list[tuple[VariantTarget, int]] = []
     glue = ir.Module()
-    mains = []
     for port in (*plan.inputs, *plan.outputs):
         for dim in port.type.dims:
             slots.encode(dim)
-    for target in variants:
-        launchable = _emit_kernels(plan, target, slots, code, opt, table)
-        main = _emit_variant_main(glue, plan, target, slots, launchable, code)
-        mains.append(main)
-        described.append((target, max((x.scratch for x in launchable.values()), default=0)))
+    rows = [_emit_variant(glue, plan, target, slots, code, opt, table) for target in variants]
     slots.encode(plan.arena_bytes)
     for device in plan.devices:
         slots.encode(device.arena_bytes)
-    rows = [
-        Variant(t.name, t.required, main, scratch)
-        for (t, scratch), main in zip(described, mains, strict=True)
-    ]
     prepare = emit_prepare(glue, plan, slots, f"{plan.name}.prepare")
     prepare.linkage = "internal"
     code.build_id = build_id_of(_contents(plan, code, producer))
-    description = _describe(plan, code.build_id, producer, weights_file, feature_names)
+    sites = () if embedded else plan.sites  # nobody reads them there
+    description = _describe(plan, code.build_id, producer, weights_file, sites, feature_names)
     variable = emit_artefact(
         glue, code.symbol, description, slots, rows, prepare,
         _external(glue, detect, ir.FunctionType(ir.IntType(64), [])),
         _external_data(glue, weights_symbol),
     )  # fmt: skip
-    if library:
-        code.exported = emit_api(glue, plan.name, variable, plan)
-        code.renamed = renamed(plan.name)
     facts, kept = variants[-1].facts, {"strings": sorted(code.called)}
     if code.called and not bitcode:
         raise CompileError(f"no bitcode of the runtime, which {plan.name} needs for strings")
-    if library:
+    if embedded:
+        code.exported = emit_embedded_api(glue, plan.name, variable, plan, facts.pointer_bits)
+        code.memory_bytes = memory_bytes(plan, slots, max(row.scratch_bytes for row in rows))
+        kept["runtime"] = [RUN]
+    elif library:
+        code.exported = emit_api(glue, plan.name, variable, plan)
+        code.renamed = renamed(plan.name)
         kept["runtime"] = [*CALLED, *RENAMED.values(), *filter(None, [detect])]
+    for function in glue.functions:
+        function.attributes.add("nounwind")
     code.units += _model_units(glue, facts, max(opt, 1), bitcode, kept)
     return code
+
+
+def _emit_variant(
+    glue: ir.Module,
+    plan: Plan,
+    target: VariantTarget,
+    slots: SlotTable,
+    code: Code,
+    opt: int,
+    table: Sequence[KernelRow],
+) -> Variant:
+    launchable = _emit_kernels(plan, target, slots, code, opt, table)
+    main = _emit_variant_main(glue, plan, target, slots, launchable, code)
+    scratch = max((x.scratch for x in launchable.values()), default=0)
+    return Variant(target.name, target.required, main, scratch)
+
+
+def _unit(text: str, facts: TargetFacts, opt: int, name: str) -> Unit:
+    return Unit(
+        text, facts.triple, facts.cpu, facts.features, opt, name=name, relocation=facts.relocation
+    )
 
 
 def _model_units(
@@ -137,7 +158,7 @@ def _model_units(
 ) -> Iterator[Unit]:
     """What is around the kernels, for the cpu of the last variant: parts of the runtime, by the
     functions that are kept, and the model's own. The former do not depend on the model."""
-    model = Unit(module_text(glue), facts.triple, facts.cpu, facts.features, opt, name="model")
+    model = _unit(module_text(glue), facts, opt, "model")
     for name, keep in kept.items():
         if keep:
             yield replace(model, ir="", bitcode=tuple(bitcode), keep=tuple(keep), name=name)
@@ -145,14 +166,19 @@ def _model_units(
 
 
 def _describe(
-    plan: Plan, build_id: bytes, producer: str, file: str | None, names: Sequence[str]
+    plan: Plan,
+    build_id: bytes,
+    producer: str,
+    file: str | None,
+    sites: Sequence[str],
+    names: Sequence[str],
 ) -> Description:
     def ports(items: Iterable[object]) -> list[Port]:
         return [Port(p.name, p.type) for p in items]  # type: ignore[attr-defined]
 
     return Description(
         plan.name, producer, build_id, ports(plan.inputs), ports(plan.outputs), plan.bounds,
-        plan.arena_bytes, plan.weights_bytes, file, plan.sites, names, plan.devices,
+        plan.arena_bytes, plan.weights_bytes, file, sites, names, plan.devices,
         plan.grouped,
     )  # fmt: skip
 
@@ -187,15 +213,7 @@ def _emit_kernels(
     facts = target.facts
     code.called.update(*map(called, modules))
     code.units += [
-        Unit(
-            module_text(m),
-            facts.triple,
-            facts.cpu,
-            facts.features,
-            opt,
-            name=f"{target.name}.{i}",
-        )
-        for i, m in enumerate(modules)
+        _unit(module_text(m), facts, opt, f"{target.name}.{i}") for i, m in enumerate(modules)
     ]
     return found
 

@@ -39,7 +39,7 @@ class ElfFormat:
         """(name, info, other, section, value, size) of each whole record."""
         rows = self.symbol.iter_unpack(data[: len(data) - len(data) % self.symbol.size])
         if self.bits == 64:
-            return rows  # type: ignore[return-value]
+            return rows
         return (
             (name, info, other, section, value, size)
             for name, value, size, info, other, section in rows

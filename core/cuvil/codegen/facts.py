@@ -21,6 +21,8 @@ class TargetFacts:
     """A record of one target, as its backend fills it; generators branch on nothing else.
 
     triple, cpu, features: as LLVM takes them (features is "+a,-b").
+    pointer_bits: 32 or 64. relocation: LLVM's model, "pic" or "static" where code has no loader.
+    float_bits: of the widest float that there are instructions for, 0 for none.
     vector_bits: width of the widest register worth using; vector_registers: how many.
     vector_group: registers that one instruction may take as one; longer work for fewer of them.
     in_order: instructions wait for each other in program order, so loads go well before their use.
@@ -37,6 +39,9 @@ class TargetFacts:
     triple: str
     cpu: str = "generic"
     features: str = ""
+    pointer_bits: int = 64
+    relocation: str = "pic"
+    float_bits: int = 64
     vector_bits: int = 128
     vector_registers: int = 16
     vector_group: int = 1
@@ -52,5 +57,10 @@ class TargetFacts:
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def lanes(self, dtype: str) -> int:
-        """Elements of `dtype` in one vector register."""
-        return self.vector_bits // dtype_bits(dtype)
+        """Elements of `dtype` in one vector register, or 1."""
+        return max(1, self.vector_bits // dtype_bits(dtype))
+
+    @property
+    def scalar(self) -> bool:
+        """Whether there are no vector registers."""
+        return self.vector_bits <= 32

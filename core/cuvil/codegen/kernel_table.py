@@ -19,6 +19,7 @@ from cuvil.codegen.template_llvm import (
     emit_winograd,
 )
 from cuvil.plan.templates import Template, attention, contract, depthwise, winograd
+from cuvil.plan.templates import narrow as narrow_contract
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,23 @@ class KernelRow:
     cases: tuple[KernelCase, ...] = ()
 
 
+def _scalar(facts: TargetFacts) -> bool:
+    return facts.scalar
+
+
+def _vectors(facts: TargetFacts) -> bool:
+    return not facts.scalar
+
+
 def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[KernelRow]:
-    """The rows of kinds that every target has a row for: a plan is made once for all of them."""
+    """The rows that a target has a use for, of kinds that every one has a row for: a plan is made
+    once for all of them."""
     served = {
         kind
         for kind in {row.kind for row in rows}
         if all(any(r.kind == kind and r.when(facts) for r in rows) for facts in targets)
     }
-    return [row for row in rows if row.kind in served]
+    return [row for row in rows if row.kind in served and any(map(row.when, targets))]
 
 
 def templates_of(rows: Sequence[KernelRow]) -> list[Template]:
@@ -111,7 +121,8 @@ _QUERIES = (
 
 CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
-    KernelRow("winograd", emit_winograd, cast(Template, winograd), cases=_TILES),
+    KernelRow("winograd", emit_winograd, cast(Template, winograd), _vectors, _TILES),
+    KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar),
     KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
-    KernelRow("attention", emit_attention, cast(Template, attention), cases=_QUERIES),
+    KernelRow("attention", emit_attention, cast(Template, attention), _vectors, _QUERIES),
 )

@@ -106,13 +106,21 @@ def lane_mask(b: ir.IRBuilder, lanes: int, count: ir.Value) -> ir.Value:
     """<lanes x i1>: lane < count, for an i64 count (negative counts select nothing)."""
     limit = b.select(b.icmp_signed("<", count, i64(lanes)), count, i64(lanes))
     numbers = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
-    return b.icmp_signed("<", numbers, splat(b, b.trunc(limit, I32), lanes))
+    counts = splat(b, b.trunc(limit, I32), lanes)
+    if lanes == 1:
+        counts = b.insert_element(
+            ir.Constant(numbers.type, ir.Undefined), counts, ir.Constant(I32, 0)
+        )
+    return b.icmp_signed("<", numbers, counts)
 
 
 def masked_load(
     b: ir.IRBuilder, base: ir.Value, index: ir.Value, kind: ir.Type, mask: ir.Value
 ) -> ir.Value:
     """Like `load`; lanes off the mask are zero and not touched in memory."""
+    if not isinstance(kind, ir.VectorType):
+        one = masked_load(b, base, index, ir.VectorType(kind, 1), mask)
+        return b.extract_element(one, ir.Constant(I32, 0))
     name = f"llvm.masked.load.{mangled(kind)}.p0"
     function = declare(b.module, name, kind, [PTR, mask.type, kind])
     place = address(b, base, index, kind.element)
@@ -123,6 +131,9 @@ def masked_store(
     b: ir.IRBuilder, value: ir.Value, base: ir.Value, index: ir.Value, mask: ir.Value
 ) -> None:
     """Like `store`; lanes off the mask are not touched in memory."""
+    if not isinstance(value.type, ir.VectorType):
+        empty = ir.Constant(ir.VectorType(value.type, 1), ir.Undefined)
+        value = b.insert_element(empty, value, ir.Constant(I32, 0))
     kind = value.type
     name = f"llvm.masked.store.{mangled(kind)}.p0"
     function = declare(b.module, name, VOID, [kind, PTR, mask.type])

@@ -96,6 +96,9 @@ class Backend:
     runtime and the C shim as LLVM bitcode for a triple. detect: the shim's function that returns
     feature bits. linker_emulation: triple -> what linkers call its format. libraries: triple ->
     sonames of the system's libraries that hold the C functions which an artefact imports.
+    freestanding: triples without an operating system (`codegen.embedded`). support: triple ->
+    names, as `fnmatch` takes them, of functions that every compiler of the target links from a
+    library of its own: arithmetic that the cpu lacks.
 
     Accelerators: emit: the kernel for one supported op. space: its memory, apart from the host's.
     """
@@ -115,6 +118,8 @@ class Backend:
     detect: str = ""
     linker_emulation: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    freestanding: frozenset[str] = frozenset()
+    support: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     emit: EmitFor | None = None
     space: MemorySpace = MemorySpace()
     api_version: int = API_VERSION

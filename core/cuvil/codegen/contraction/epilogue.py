@@ -97,7 +97,7 @@ def apply_epilogue(
         scope.store(c, result, scope.c_offset)
 
 
-def epilogue_length(epilogue: Epilogue, kind: ir.VectorType, batch: int, rows: int) -> int:
+def epilogue_length(epilogue: Epilogue, kind: ir.Type, batch: int, rows: int) -> int:
     """Instructions that an epilogue emits per vector, found by emitting it once aside.
 
     batch, rows: how many dims of each its scope has.
@@ -107,7 +107,8 @@ def epilogue_length(epilogue: Epilogue, kind: ir.VectorType, batch: int, rows: i
     b = ir.IRBuilder(function.append_basic_block())
     buffers, dims, index, _, _ = function.args
     at = [index] * batch, [index] * rows
-    scope = EpilogueScope(b, buffers, dims, kind.count, *at, index, index)
+    lanes = kind.count if isinstance(kind, ir.VectorType) else 1
+    scope = EpilogueScope(b, buffers, dims, lanes, *at, index, index)
     apply_epilogue(scope, epilogue, ir.Constant(kind, ir.Undefined), 0)
     return sum(len(block.instructions) for block in function.blocks)
 

@@ -24,7 +24,7 @@ _SIGNED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 def fact(facts: object, name: str) -> bool:
-    """Whether the target has what `name` says: fma, rounding, half. Absent means no."""
+    """Whether the target has what `name` says: fma, rounding, half, scalar. Absent means no."""
     return bool(getattr(facts, name, False))
 
 
@@ -195,6 +195,11 @@ class MathBuilder:
     def extremum(self, name: str, a: Operand, b: Operand) -> ir.Value:
         """llvm.minimum or llvm.maximum: NaN for a NaN, either zero for two zeros.
 
-        LLVM vectorises reductions by these, not by comparisons and selects.
+        LLVM vectorises reductions by these, not by comparisons and selects; without vectors it may
+        call functions for them.
         """
+        if fact(self.facts, "scalar"):
+            a, b = self.value(a), self.value(b)
+            first = self.b.fcmp_unordered("<" if name == "minimum" else ">", a, b)
+            return self.select(self.is_nan(b), b, self.select(first, a, b))
         return self.intrinsic(name, a, b, flags=("nsz",))

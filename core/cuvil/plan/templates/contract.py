@@ -3,10 +3,11 @@ epilogue. What does not fit is left to the plain loops of the op's own lowering.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from cuvil.ir.dims import Dim, divisible_by, known_equal
+from cuvil.ir.dims import Dim, divisible_by, known_equal, product
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import template_op
 from cuvil.ir.record import attrs_of, tensor_type
@@ -65,12 +66,15 @@ GROUP = {"f32": 1, "bf16": 2, "u8": 4}  # of the rows' dtype
 _SUMS = {("bf16", "bf16"): "f32", ("u8", "i8"): "i32"}
 
 
-def _match_contract(op: Operation, layouts: Layouts) -> Match | None:
-    return _grouped(op, _plain_contract(op, layouts))
+PanelOf = Callable[[Dim], int]  # number of columns -> columns of a panel
 
 
-def _match_conv(op: Operation, layouts: Layouts) -> Match | None:
-    return _grouped(op, _plain_conv(op, layouts))
+def _match_contract(panel_of: PanelOf, op: Operation, layouts: Layouts) -> Match | None:
+    return _grouped(op, _plain_contract(op, layouts, panel_of))
+
+
+def _match_conv(panel_of: PanelOf, op: Operation, layouts: Layouts) -> Match | None:
+    return _grouped(op, _plain_conv(op, layouts, panel_of))
 
 
 def _grouped(op: Operation, m: Match | None) -> Match | None:
@@ -101,22 +105,28 @@ def _grouped(op: Operation, m: Match | None) -> Match | None:
     )
 
 
-def _plain_contract(op: Operation, layouts: Layouts) -> Match | None:
+def _plain_contract(op: Operation, layouts: Layouts, panel_of: PanelOf) -> Match | None:
     inputs, out = attrs_of(op).spec.split("->")
     specs = inputs.split(",")
     if not out:
         return None
     if out[-1] in specs[0] and out[-1] not in specs[1]:
-        return _match_letters(op, layouts, specs, out, 1, 0)
+        return _match_letters(op, layouts, specs, out, (1, 0), panel_of)
     if out[-1] in specs[1] and out[-1] not in specs[0]:
-        return _match_letters(op, layouts, specs, out, 0, 1)
+        return _match_letters(op, layouts, specs, out, (0, 1), panel_of)
     return None
 
 
 def _match_letters(
-    op: Operation, layouts: Layouts, specs: Sequence[str], out: str, a: int, b: int
+    op: Operation,
+    layouts: Layouts,
+    specs: Sequence[str],
+    out: str,
+    operands: tuple[int, int],
+    panel_of: PanelOf,
 ) -> Match | None:
-    """a: the operand whose letters make rows; b: the one that owns the last letter."""
+    """operands: the one whose letters make rows, and the one that owns the last letter."""
+    a, b = operands
     of_a, of_b = specs[a], specs[b]
     extent: dict[str, Dim] = {}
     for spec, value in zip(specs, op.operands, strict=True):
@@ -131,7 +141,8 @@ def _match_letters(
         return None
     shared = [c for c in out[: len(out) - n_run] if c in of_b]
     perm = tuple(of_b.index(c) for c in (*shared, *k, *columns))
-    packing = Packing(tuple(extent[c] for c in of_b), perm, len(shared), len(k), PANEL, "f32")
+    panel = panel_of(product(extent[c] for c in columns))
+    packing = Packing(tuple(extent[c] for c in of_b), perm, len(shared), len(k), panel, "f32")
     b_stride = dense(packing.batch_dims)
     batch = tuple(
         Batch(out.index(c), extent[c], a_stride.get(c, 0), s * packing.matrix_size)
@@ -146,7 +157,7 @@ def _match_letters(
     )
 
 
-def _plain_conv(op: Operation, layouts: Layouts) -> Match | None:
+def _plain_conv(op: Operation, layouts: Layouts, panel_of: PanelOf) -> Match | None:
     """Channels last, no padding (the layout rules bring convolutions to this form)."""
     attrs = attrs_of(op)
     x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
@@ -163,8 +174,9 @@ def _plain_conv(op: Operation, layouts: Layouts) -> Match | None:
     k = [(w.dims[i + 1], x_stride[i] * attrs.dilations[i - 1]) for i in spatial]
     k.append((w.dims[1], x_stride[-1]))
     kernel_axes = tuple(range(3, 1 + w.rank))
+    panel = panel_of(per_group)
     packing = Packing(
-        (groups, per_group, *w.dims[1:]), (0, *kernel_axes, 2, 1), 1, len(k), PANEL, "f32"
+        (groups, per_group, *w.dims[1:]), (0, *kernel_axes, 2, 1), 1, len(k), panel, "f32"
     )
     batch: tuple[Batch, ...] = ()
     if groups > 1:
@@ -197,7 +209,19 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
 
 
 DTYPES = frozenset({*GROUP, "i8"})
-MATCHERS = {"cuvil.contract": _match_contract, "cuvil.conv": _match_conv}
+
+
+def matchers(
+    panel_of: PanelOf,
+) -> dict[str, Callable[[Operation, Layouts], Match | None]]:
+    """`MATCHERS` with panels of other widths."""
+    return {
+        "cuvil.contract": partial(_match_contract, panel_of),
+        "cuvil.conv": partial(_match_conv, panel_of),
+    }
+
+
+MATCHERS = matchers(lambda columns: PANEL)
 
 
 def build(draft: Draft, name: str, m: Match) -> Kernel:
@@ -222,7 +246,7 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
         "rows": _flat((r.extent, r.a_stride, c_stride.get(r.axis, 0)) for r in rows),
         "k": _flat(m.k),
         "n": (m.n,),
-        "panel": (PANEL,),
+        "panel": (m.packing.panel,),
     }
     return packed_kernel(draft, name, "contract", spec, block, (m.a, m.b), m.packing)
 
