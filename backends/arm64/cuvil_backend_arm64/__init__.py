@@ -7,10 +7,13 @@ from pathlib import Path
 
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
-from cuvil.targets.backend import Backend
+from cuvil.targets.backend import Backend, VariantSpec
+from cuvil.targets.target import Target
+from cuvil_backend_arm64 import cortex_m
 from cuvil_backend_arm64.features import CPUS, FEATURES
 from cuvil_backend_arm64.host import host
-from cuvil_backend_arm64.variants import LLVM_TRIPLES, variants
+from cuvil_backend_arm64.variants import LLVM_TRIPLES
+from cuvil_backend_arm64.variants import variants as hosted_variants
 
 __version__ = "0.1.0"
 
@@ -25,10 +28,17 @@ def bitcode(triple: str) -> Sequence[Path]:
     return sorted((Path(__file__).parent / "data").glob(f"*.{triple}.bc"))
 
 
+def variants(target: Target) -> Sequence[VariantSpec]:
+    """The builds for a target."""
+    if target.triple in cortex_m.LLVM_TRIPLES:
+        return cortex_m.variants(target)
+    return hosted_variants(target)
+
+
 BACKEND = Backend(
     name="arm64",
     version=__version__,
-    triples=tuple(LLVM_TRIPLES),
+    triples=(*LLVM_TRIPLES, *cortex_m.LLVM_TRIPLES),
     aliases={
         "aarch64": "aarch64-linux-gnu",
         "arm64": "aarch64-linux-gnu",
@@ -36,13 +46,15 @@ BACKEND = Backend(
         "aarch64-unknown-linux-musl": "aarch64-linux-musl",
         "aarch64-unknown-linux-android": "aarch64-linux-android",
     },
-    cpus=CPUS,
+    cpus={**CPUS, **dict.fromkeys(cortex_m.CPUS, ())},
     features=FEATURES,
     variants=variants,
     host=host,
     supports=supports,
     bitcode=bitcode,
     detect="cuvil_arm64_features",
+    freestanding=frozenset(cortex_m.LLVM_TRIPLES),
+    support=cortex_m.SUPPORT,
     linker_emulation={
         triple: "aarch64linux" for triple in LLVM_TRIPLES if triple.startswith("aarch64")
     },
