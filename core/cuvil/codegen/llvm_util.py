@@ -124,7 +124,7 @@ def masked_load(
     name = f"llvm.masked.load.{mangled(kind)}.p0"
     function = declare(b.module, name, kind, [PTR, mask.type, kind])
     place = address(b, base, index, kind.element)
-    return b.call(function, [place, mask, zero(kind)])
+    return _with_pointer_at(0, b.call(function, [place, mask, zero(kind)]), kind)
 
 
 def masked_store(
@@ -137,7 +137,15 @@ def masked_store(
     kind = value.type
     name = f"llvm.masked.store.{mangled(kind)}.p0"
     function = declare(b.module, name, VOID, [kind, PTR, mask.type])
-    b.call(function, [value, address(b, base, index, kind.element), mask])
+    place = address(b, base, index, kind.element)
+    _with_pointer_at(1, b.call(function, [value, place, mask]), kind)
+
+
+def _with_pointer_at(argument: int, call: ir.Instruction, kind: ir.Type) -> ir.Instruction:
+    """Tells that a call's pointer is aligned to its elements: else some targets go by bytes."""
+    call.arg_attributes[argument] = attributes = ir.values.ArgumentAttributes()
+    attributes.align = _bytes(kind.element)
+    return call
 
 
 def mangled(kind: ir.Type) -> str:
