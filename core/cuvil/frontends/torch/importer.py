@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NoReturn
 
 import torch
@@ -66,7 +67,7 @@ def import_fx(
     module: GraphModule,
     *,
     constants: Mapping[str, torch.Tensor] | None = None,
-    name: str = "module",
+    name: str = "torch_graph",
     problems: list[Problem] | None = None,
 ) -> Graph:
     """The graph of a module of ATen calls whose nodes have `meta["val"]`.
@@ -98,6 +99,7 @@ class _Importer:
         self.name = name
         self.problems = problems
         self.values: dict[Node, Any] = {}
+        self.numbers = count()
         self.bounds: dict[str, tuple[int, int | None]] = {}
 
     def run(self) -> Graph:
@@ -203,15 +205,17 @@ class _Importer:
         if name in _NOTHING:
             return None
         args = [self._argument(a) for a in node.args]
+        if node.target is operator.getitem:
+            args = [args[0][args[1]]]
         keywords = {k: self._argument(a) for k, a in node.kwargs.items()}
         if any(v is POISON for v in tree_leaves((args, keywords))):
             raise UnsupportedError(f"{where}: an operand is of a type that is not supported")
         if node.target is operator.getitem:
-            return args[0][args[1]]
+            return args[0]
         compose = find(name)
         if compose is None:
             raise UnsupportedError(f"{where}: {self._unknown(node)}")
-        cx = _Call(self.b, where, node)
+        cx = _Call(self.b, where, node, self.numbers)
         found = compose(cx, *args, **keywords)
         return _settled(cx, found)
 
@@ -275,8 +279,9 @@ class _Importer:
 class _Call:
     """One node; see `cuvil.ops.aten.context.Cx` for what the methods promise."""
 
-    def __init__(self, b: Builder, where: str, node: Node) -> None:
+    def __init__(self, b: Builder, where: str, node: Node, numbers: Iterator[int]) -> None:
         self.b = b
+        self._numbers = numbers  # of symbols that only a run can tell
         self.where = where
         self._node = node
         value = value_of(node)
@@ -304,6 +309,11 @@ class _Call:
 
     def equal(self, a: Dim, b: Dim) -> None:
         """Guards of torch have checked it."""
+
+    def bind(self, value: Value, hint: str, most: Dim) -> Dim:
+        found = symbol(f"{hint}_{next(self._numbers)}")
+        self.b.emit("bind", [value], symbol=str(found), least=0, most=most)
+        return found
 
     def require(self, a: Dim, b: Dim) -> None:
         """Guards of torch have checked it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,11 @@ from torch.fx import GraphModule
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
-from cuvil.errors import UnsupportedError
+from cuvil.errors import Error
 from cuvil.frontends.torch import Problem, TorchSource, import_fx
 from cuvil.integrations.torch_compile.calls import Call
 from cuvil.integrations.torch_compile.constants import Constants
+from cuvil.integrations.torch_compile.observe import tell
 from cuvil.integrations.torch_compile.partition import partitioned
 from cuvil.integrations.torch_compile.settings import Settings
 
@@ -23,13 +25,18 @@ __all__ = ["Compiled"]
 MOST_WEIGHTS = 8  # sets of weights for which one graph is compiled; then it runs in eager
 
 
+class FallbackWarning(UserWarning):
+    """A graph runs in eager because of a fault of Cuvil's; results are right anyway."""
+
+
 class Compiled:
     """A module of ATen calls, with engines for it.
 
-    module: the graph, for inspection; origin: dynamo's, from which it was made. problems: what
-    runs in eager, once it has been called. statics: ids of parameters and buffers. Weights become
-    part of the code: every call checks that they are the same, and unchanged; for others the graph
-    is compiled anew.
+    module: the graph, for inspection; origin: dynamo's, from which it was made. problems: nodes
+    that run in eager, once it has been called; failure: why the graph is not one engine.
+    is_part: of a graph that is in parts already. statics: ids of parameters and buffers. Weights
+    become part of the code: every call checks that they are the same, and unchanged; for others
+    the graph is compiled anew.
     """
 
     _boxed_call = True  # AOTAutograd passes arguments as one list
@@ -41,13 +48,18 @@ class Compiled:
         settings: Settings,
         statics: frozenset[int],
         origin: GraphModule | None = None,
+        is_part: bool = False,
     ) -> None:
         self.module = module
         self.origin = origin
         self.settings = settings
         self.statics = statics
+        self.is_part = is_part
         self.problems: list[Problem] = []
+        self.failure: Error | None = None
         self.names = [n.name for n in module.graph.find_nodes(op="placeholder")]
+        if not is_part:
+            tell(self)
         self._known: list[tuple[Constants, Callable[[Sequence[Any]], Any]]] = []
 
     def __call__(self, args: list[Any]) -> Any:
@@ -67,15 +79,23 @@ class Compiled:
 
     def _compiled(self, constants: Mapping[str, torch.Tensor]) -> Callable[[Sequence[Any]], Any]:
         source = TorchSource(self.module, constants, "torch_graph")
-        if not self.problems:
-            try:
-                return Call(self._engine(source), self.module, constants)
-            except UnsupportedError:
-                if self.settings.fallback == "error":
-                    raise
+        try:
+            return Call(self._engine(source), self.module, constants)
+        except Error as error:
+            if self.settings.fallback == "error":
+                raise
+            self.failure = error
         self.problems = []
-        import_fx(self.module, constants=constants, problems=self.problems)
-        return self._in_parts()
+        if not self.is_part:
+            import_fx(self.module, constants=constants, problems=self.problems)
+        if self.problems:
+            return self._in_parts()
+        warnings.warn(
+            f"a graph runs in eager, as compiling it failed: {self.failure}",
+            FallbackWarning,
+            stacklevel=2,
+        )
+        return lambda args: self.module(*args)
 
     def _engine(self, source: TorchSource) -> Engine:
         build = compile_cached if self.settings.cache else compile_uncached
@@ -86,7 +106,9 @@ class Compiled:
         bad = {problem.node.name for problem in self.problems}
         whole, parts = partitioned(self.module, bad)
         for name in parts:
-            part = Compiled(getattr(whole, name), settings=self.settings, statics=self.statics)
+            part = Compiled(
+                getattr(whole, name), settings=self.settings, statics=self.statics, is_part=True
+            )
             setattr(whole, name, _Part(part))
         return lambda args: whole(*args)
 

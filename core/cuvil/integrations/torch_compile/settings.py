@@ -19,7 +19,7 @@ class Settings:
     """Options of the backend.
 
     fallback: "eager" runs in torch what cannot be compiled, "error" refuses it. precision,
-    opt_level, winograd, threads, cache: as for `cuvil.compile`.
+    opt_level, winograd, threads, cache: as for `cuvil.compile`. base: all of these options at once.
     """
 
     fallback: str = "eager"
@@ -28,6 +28,7 @@ class Settings:
     winograd: bool = True
     threads: int | None = None
     cache: bool = True
+    base: Options | None = None
 
     def __post_init__(self) -> None:
         if self.fallback not in FALLBACKS:
@@ -47,6 +48,8 @@ class Settings:
     @property
     def compile_options(self) -> Options:
         """As a compile takes them."""
+        if self.base is not None:
+            return self.base
         return Options(
             precision=self.precision,
             opt_level=self.opt_level,  # type: ignore[arg-type]

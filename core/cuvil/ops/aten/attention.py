@@ -6,6 +6,7 @@ import math
 
 from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.registry import aten
+from cuvil.ops.compose.attention import repeated_heads
 
 
 @aten("_scaled_dot_product_flash_attention_for_cpu")
@@ -29,5 +30,7 @@ def flash_attention(
     if scale is None and not (isinstance(width, int) and width):
         cx.fail(f"heads of {width} elements")
     factor = scale if scale is not None else 1 / math.sqrt(width)
+    if cx.type(q).rank == 4:
+        k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
     operands = [q, k, v] if attn_mask is None else [q, k, v, attn_mask]
     return cx.b.attention(*operands, scale=factor, causal=is_causal), None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from cuvil.ir.dims import Dim
+from cuvil.ir.names import Value as SSAValue
 from cuvil.ir.types import TensorType
 from cuvil.ops.compose import context as compose
 
@@ -27,3 +29,9 @@ class Cx(compose.Cx, Protocol):
 
     def used(self, result: int) -> bool:
         """Whether anything reads this result."""
+
+    def bind(self, value: SSAValue, hint: str, most: Dim) -> Dim:
+        """The only element of an i64 tensor as an extent that a run finds.
+
+        A run fails where it is less than 0 or more than `most`.
+        """

@@ -65,8 +65,9 @@ def average_pool(n: int) -> Callable[..., Value]:
     ) -> Value:
         out = cx.result.dims[-n:]
         kernel, pads = per_axis(kernel_size, n), per_axis(padding, n)
-        found = cx.b.pool(
-            _spatial(cx, x, n),
+        found = cx.b.emit(
+            "pool",
+            [_spatial(cx, x, n)],
             kind="avg",
             kernel=kernel,
             strides=per_axis(stride or kernel_size, n),
@@ -106,11 +107,11 @@ def max_pool(n: int) -> Callable[..., tuple[Value, Value]]:
             "out": dims[-n:],
         }
         if not cx.used(1):
-            return cx.b.reshape(cx.b.pool(image, kind="max", **window), dims=dims), None
+            found = cx.b.emit("pool", [image], kind="max", **window)
+            return cx.b.reshape(found, dims=dims), None
         found, place = cx.b.pool_argmax(image, **window)
-        return cx.b.reshape(found, dims=dims), cx.b.reshape(
-            _in_image(cx, image, place, n), dims=dims
-        )
+        place = _in_image(cx, image, place, n)
+        return cx.b.reshape(found, dims=dims), cx.b.reshape(place, dims=dims)
 
     return compose
 

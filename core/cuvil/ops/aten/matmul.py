@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cuvil.ir.dims import Dim
 from cuvil.ops.aten.context import Cx, Value
-from cuvil.ops.aten.promotion import as_value
+from cuvil.ops.aten.promotion import as_value, cast
 from cuvil.ops.aten.registry import aten
+from cuvil.ops.aten.views import at, part
 from cuvil.ops.compose.matmul import matmul_of
 
 
@@ -42,3 +44,29 @@ def linear(cx: Cx, x: Value, weight: Value, bias: Value = None) -> Value:
     else:
         found = matmul(cx, x, cx.b.transpose(weight, perm=(1, 0)))
     return found if bias is None else cx.b.add(found, bias)
+
+
+@aten("_grouped_mm", "transformers.grouped_mm_fallback.default")
+def grouped_mm(
+    cx: Cx, x: Value, weight: Value, offs: Value = None, bias: Value = None, **_: Value
+) -> Value:
+    """Rows of x [T, K] by the matrix of their group, weight [E, K, N]; offs: where groups end.
+
+    A group has as many rows as a run finds. Rows behind the last group give zeros.
+    """
+    groups = cx.dims(weight)[0]
+    if offs is None or bias is not None or cx.type(x).rank != 2 or cx.type(weight).rank != 3:
+        cx.fail("groups other than of rows")
+    if not isinstance(groups, int):
+        cx.fail(f"{groups} groups")
+    b, rows, ends = cx.b, cx.dims(x)[0], cast(cx, offs, "i64")
+    first: Dim = 0
+    before, parts = b.scalar(0, "i64"), []
+    for k in range(groups):
+        end = at(cx, ends, 0, k)
+        size = cx.bind(b.sub(end, before), "group", rows)
+        one = part(cx, x, 0, first, size)
+        parts.append(b.contract(one, at(cx, weight, 0, k), spec="mk,kn->mn"))
+        first, before = first + size, end
+    rest = b.broadcast(b.scalar(0, parts[0]), dims=(rows - first, cx.dims(weight)[2]))
+    return cast(cx, b.concat(*parts, rest, axis=0), cx.result.dtype.name)

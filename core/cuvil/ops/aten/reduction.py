@@ -214,3 +214,18 @@ def running(kind: str) -> Callable[..., Value]:
 
 
 aten_rows(running, {"cumsum": "sum", "cumprod": "prod"})
+
+
+@aten("histc")
+def histc(cx: Cx, x: Value, bins: int = 100, min: Value = 0, max: Value = 0) -> Value:
+    """How many elements lie in each of equal parts of [min, max]; others count nowhere."""
+    if min == max:
+        cx.fail("histc without limits: the elements themselves decide")
+    b, wide_, kind = cx.b, "f64", cx.result.dtype.name
+    flat = b.cast(b.reshape(x, dims=(cx.type(x).size, 1)), to=wide_)
+    low, high = b.scalar(float(min), wide_), b.scalar(float(max), wide_)
+    scaled = b.mul(b.div(b.sub(flat, low), b.sub(high, low)), b.scalar(float(bins), wide_))
+    place = b.min(b.floor(scaled), b.scalar(float(bins - 1), wide_))
+    inside = b.and_(b.ge(flat, low), b.le(flat, high))
+    here = b.and_(inside, b.eq(place, b.iota(dims=(1, bins), axis=1, dtype=wide_)))
+    return b.reduce(b.cast(here, to=kind), kind="sum", axes=(0,))

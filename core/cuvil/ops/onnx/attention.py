@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cuvil.ir.dims import Dim
+from cuvil.ops.compose.attention import repeated_heads
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.registry import onnx_op
 
@@ -52,7 +52,7 @@ def attention(
     if past_k is not None and past_v is not None:
         k, v = cx.b.concat(past_k, k, axis=2), cx.b.concat(past_v, v, axis=2)
     present = (k, v)
-    k, v = (_repeated(cx, x, cx.dims(q)[1]) for x in (k, v))
+    k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
     factor = scale if scale is not None else 1 / math.sqrt(_width(cx, q))
     operands = [q, k, v] if mask is None else [q, k, v, mask]
     y = cx.b.attention(*operands, scale=factor, causal=bool(is_causal))
@@ -69,18 +69,6 @@ def _heads(cx: Cx, x: Value, count: int) -> Value:
         cx.bad(f"width {width} does not divide into {count} heads")
     split = cx.b.reshape(x, dims=(batch, steps, count, width // count))
     return cx.b.transpose(split, perm=(0, 2, 1, 3))
-
-
-def _repeated(cx: Cx, x: Value, heads: Dim) -> Value:
-    """Keys or values of grouped heads, one for each query head."""
-    batch, own, steps, width = cx.dims(x)
-    if own == heads:
-        return x
-    group = heads // own
-    whole = cx.b.broadcast(
-        cx.b.reshape(x, dims=(batch, own, 1, steps, width)), dims=(batch, own, group, steps, width)
-    )
-    return cx.b.reshape(whole, dims=(batch, heads, steps, width))
 
 
 def _width(cx: Cx, q: Value) -> int:

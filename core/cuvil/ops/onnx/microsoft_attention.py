@@ -51,7 +51,7 @@ def attended(
     cx: Cx, q: Value, k: Value, v: Value, masks: Sequence[Value], scale: float, cap: float = 0.0
 ) -> Value:
     """[B, N, S, Dv]: softmax of scaled scores plus masks, times values; heads of k may repeat."""
-    k, v = (_repeated(cx, x, cx.dims(q)[1]) for x in (k, v))
+    k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
     if not scale:
         width = cx.dims(q)[-1]
         if not isinstance(width, int) or not width:
@@ -72,17 +72,6 @@ def attended(
 
 def _kind(cx: Cx, x: Value) -> str:
     return cx.type(x).dtype.name
-
-
-def _repeated(cx: Cx, x: Value, heads: Dim) -> Value:
-    """Keys or values of grouped heads, one for each query head."""
-    batch, own, steps, width = cx.dims(x)
-    if own == heads:
-        return x
-    group = heads // own
-    apart = cx.b.reshape(x, dims=(batch, own, 1, steps, width))
-    whole = cx.b.broadcast(apart, dims=(batch, own, group, steps, width))
-    return cx.b.reshape(whole, dims=(batch, heads, steps, width))
 
 
 def _where(cx: Cx, keep: Value, fill: float) -> Value:
