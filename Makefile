@@ -2,7 +2,7 @@
 SHELL := bash
 PYTHON_ENV := .venv/bin/python
 RUN_TESTS := tools/bazel/run_tests
-C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cc')
+C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cc' -o -name '*.[ch]pp')
 
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench setup-qemu demo test test-all test-asan test-ubsan \

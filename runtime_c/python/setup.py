@@ -54,7 +54,7 @@ class CopyHeaders(build_py):
         super().run()
         target = Path(self.build_lib, "cuvil_runtime", "include", "cuvil")
         self.mkpath(str(target))
-        for header in sorted((RUNTIME / "include" / "cuvil").glob("*.h")):
+        for header in sorted((RUNTIME / "include" / "cuvil").glob("*.h*")):
             self.copy_file(str(header), str(target / header.name))
 
 

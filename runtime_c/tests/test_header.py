@@ -36,8 +36,10 @@ def test_example_runs_as_printed(tmp_path: Path) -> None:
     assert subprocess.check_output([str(binary)], text=True).split() == ["2", "8"]
 
 
-@pytest.mark.parametrize("header", ["abi.h", "cuvil.h", "loader.h"])
-@pytest.mark.parametrize("language", ["c99", "c++17"])
+FORMS = [(file, kind) for file in ("abi.h", "cuvil.h", "loader.h") for kind in ("c99", "c++17")]
+
+
+@pytest.mark.parametrize(("header", "language"), [*FORMS, ("cuvil.hpp", "c++17")])
 def test_headers_stand_alone(header: str, language: str, tmp_path: Path) -> None:
     kind = "c++" if language.startswith("c++") else "c"
     source = tmp_path / "include.src"

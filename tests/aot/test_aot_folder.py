@@ -32,7 +32,7 @@ def test_a_folder_has_all_that_a_c_program_needs() -> None:
     assert names(artefact.folder) == {
         "libdense.so", "libdense.a", "dense.o", "dense.h", "dense.pc", "denseConfig.cmake",
         "manifest.json", "include/cuvil/abi.h", "include/cuvil/cuvil.h",
-        "include/cuvil/device.h",
+        "include/cuvil/cuvil.hpp", "include/cuvil/device.h",
     }  # fmt: skip
     assert artefact.library == artefact.folder / "libdense.so"
     assert all(path.exists() for path in artefact.files.values())

@@ -40,6 +40,20 @@ def test_cpp_calls_it(kind: str, tmp_path: Path) -> None:
     check(build("caller.cpp", tmp_path / "caller", [dense.folder], [dense.files[kind]]))
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["-fno-exceptions"], ["-fsanitize=address,undefined"]],
+    ids=["plain", "no exceptions", "asan"],
+)
+def test_cpp_owns_models_and_contexts(flags: list[str], tmp_path: Path) -> None:
+    if "-fsanitize" in "".join(flags) and not _sanitizer_works(flags, tmp_path):
+        pytest.skip("the C compiler has no sanitizers")
+    models = [compiled("dense"), compiled("found")]
+    folders = [folder for m in models for folder in (m.folder, m.folder / "include")]
+    link = [model.files["a"] for model in models]
+    check(build("wrapper.cpp", tmp_path / "wrapper", folders, link, flags))
+
+
 @pytest.mark.parametrize("flags", [[], ["-fsanitize=address,undefined"]], ids=["plain", "asan"])
 def test_eight_threads_call_one_model(flags: list[str], tmp_path: Path) -> None:
     """TSan sees nothing of atomics in compiled libraries: runtime_c's own tests run under it."""

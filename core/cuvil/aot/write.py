@@ -22,6 +22,7 @@ from cuvil.aot.link import Extra, link_shared
 from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
 from cuvil.codegen.elf_archive import Member, write_archive
+from cuvil.engine.graph_source import GraphSource
 from cuvil.errors import ArtefactError, CompileError, OptionError
 from cuvil.frontends.declared import promised
 from cuvil.frontends.onnx import import_model
@@ -68,7 +69,8 @@ def compile_to_folder(
 ) -> Artefact:
     """Compiles a model for C: library, header, build files, manifest, into `out_dir`.
 
-    source: a path, the bytes of a model, a ModelProto, or a graph (which is used up). emit: any of
+    source: a path, the bytes of a model, a ModelProto, a graph (which is used up), or the source
+    of one. emit: any of
     `EMITS`; None: a shared library, or an archive where there is no operating system. folder: where
     external data of the model is. All files appear at once, or none does; the same input gives the
     same bytes. Raises cuvil.Error subclasses.
@@ -76,8 +78,9 @@ def compile_to_folder(
     options = options or Options()
     kinds = _checked(emit, options)
     progress("import")
-    if isinstance(source, Graph):
-        graph = promised(source, options)
+    if isinstance(source, Graph | GraphSource):
+        made = source if isinstance(source, Graph) else source.graph()
+        graph = promised(made, options)
     else:
         graph = import_model(
             source, folder=folder, dims=dict(options.dims), elements=dict(options.elements),
@@ -264,6 +267,8 @@ def staged(out: Path) -> Iterator[Path]:
 
 def source_hash(source: Any) -> str:
     """SHA-256 of a model: of the file, the bytes, the proto as serialised, or the graph's text."""
+    if isinstance(source, GraphSource):
+        return hashlib.sha256(source.fingerprint()).hexdigest()
     if isinstance(source, Graph):
         return hashlib.sha256(print_ir(source.module).encode()).hexdigest()
     if hasattr(source, "SerializeToString"):
