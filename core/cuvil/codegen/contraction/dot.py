@@ -13,6 +13,7 @@ from cuvil.codegen.llvm_util import (
     declare,
     filled,
     fma,
+    mangled,
     shaped,
     vector,
 )
@@ -29,16 +30,19 @@ def dot(
     """total + x * y per lane; a group's lane is the sum of its products.
 
     x, y: vectors of elements, or of groups as 32-bit integers: of x the bytes are unsigned, of y
-    signed. Sums of bytes are exact and wrap.
+    signed. Sums of bytes are exact and wrap. x went through `numbers_of`; where `is_shifted`, the
+    sum is too low by what `surplus` is below zero.
     """
     if dtype not in GROUPS:
         return fma(b, x, y, total, facts.fma)
     lanes = x.type.count if isinstance(x.type, ir.VectorType) else 1
     if dtype in facts.dots and lanes == facts.lanes(dtype):
+        if facts.lane_products and dtype == "bf16x2":
+            x, y = y, x  # instructions take the lane of their second factor
         return _call(b, facts.dots[dtype], x, y, total, dtype)
     if dtype == "u8s8x4":
-        if lanes == facts.lanes(dtype) and is_shifted(dtype, facts):
-            return b.sub(dot_shifted(b, shifted(b, x), y, total, facts), surplus(b, y, None, facts))
+        if is_shifted(dtype, lanes, facts):
+            return _call(b, facts.dots[_SHIFTED], y, x, total, dtype)
         pairs = facts.dots.get("i16x2") if lanes == facts.lanes(dtype) else None
         return _add_pairs(b, x, y, total, pairs) if pairs else _add_bytes(b, x, y, total)
     for left, right in zip(_halves(b, x), _halves(b, y), strict=True):
@@ -48,6 +52,7 @@ def dot(
 
 _BITS = {"bf16x2": 16, "u8s8x4": 8}
 _SHIFTED = "s8s8x4"
+_HALF = 0x80808080  # 128 in each byte, which is -128 where it is signed
 
 
 def _call(
@@ -59,28 +64,33 @@ def _call(
     return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
 
 
-def is_shifted(dtype: str, facts: TargetFacts) -> bool:
-    """Whether unsigned bytes are multiplied as what they are above 128, as only signed ones can be:
-    x * y = (x - 128) * y + 128 * y, and the latter is the same for all rows."""
-    return dtype == "u8s8x4" and _SHIFTED in facts.dots and dtype not in facts.dots
+def is_shifted(dtype: str, lanes: int, facts: TargetFacts) -> bool:
+    """Whether unsigned bytes are multiplied as what they are above 128; see `shifted`."""
+    known = _SHIFTED in facts.dots and dtype not in facts.dots
+    return dtype == "u8s8x4" and known and lanes == facts.lanes(dtype)
 
 
-def shifted(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    """Unsigned bytes less 128, as signed ones."""
-    return b.xor(x, filled(x.type, 0x80808080))
-
-
-def dot_shifted(
-    b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, facts: TargetFacts
+def numbers_of(
+    b: ir.IRBuilder, loaded: ir.Value, dtype: str, lanes: int, facts: TargetFacts
 ) -> ir.Value:
-    """`dot` of what `shifted` gave: too low by what `surplus` is below zero."""
-    return _call(b, facts.dots[_SHIFTED], x, y, total, "u8s8x4")
+    """A number of A, a group or a vector of them, as `dot` wants it for B's vectors of `lanes`.
+
+    LLVM takes a lane of pairs for an operand only where it sees a vector of bfloat16: the fence
+    keeps it from looking at how that was loaded.
+    """
+    if is_shifted(dtype, lanes, facts):
+        return b.xor(loaded, filled(loaded.type, _HALF))
+    many = isinstance(loaded.type, ir.VectorType)
+    if dtype != "bf16x2" or dtype not in facts.dots or not many:
+        return loaded
+    kind = vector(BFloat(), 2 * loaded.type.count)
+    function = declare(b.module, f"llvm.arithmetic.fence.{mangled(kind)}", kind, [kind])
+    return b.bitcast(b.call(function, [b.bitcast(loaded, kind)]), loaded.type)
 
 
-def surplus(b: ir.IRBuilder, y: ir.Value, total: ir.Value | None, facts: TargetFacts) -> ir.Value:
-    """total - 128 * y per lane."""
-    low = filled(y.type, 0x80808080)
-    return dot_shifted(b, low, y, filled(y.type, 0) if total is None else total, facts)
+def surplus(b: ir.IRBuilder, y: ir.Value, total: ir.Value, facts: TargetFacts) -> ir.Value:
+    """total - 128 * y per lane of groups."""
+    return _call(b, facts.dots[_SHIFTED], y, filled(y.type, _HALF), total, "u8s8x4")
 
 
 def add(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:

@@ -1,10 +1,12 @@
 """The contraction kernel: tasks, blocks and tiles around the micro-kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.dot import is_shifted
 from cuvil.codegen.contraction.epilogue import Epilogue, identity
 from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
@@ -13,8 +15,10 @@ from cuvil.codegen.contraction.schedule import (
     make_cut,
     make_schedule,
     pack_bytes,
+    sums_bytes,
     tile_shape,
 )
+from cuvil.codegen.contraction.shifted import fill_tile, starts_function
 from cuvil.codegen.contraction.spec import ContractionSpec
 from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function
 from cuvil.codegen.contraction.tiles import TileGrid, unravel
@@ -95,6 +99,7 @@ class _Kernel:
         self.schedule: Schedule = make_schedule(spec, facts)
         self.element = element_type(spec.dtype)
         self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
+        self.shifted = is_shifted(spec.dtype, self.schedule.lanes, facts)
 
     def emit(self) -> None:
         """The whole kernel: what is invariant first, then the loop over tasks."""
@@ -108,6 +113,7 @@ class _Kernel:
         self.rows = RowsOfA(at, spec, schedule, self.facts, a, self.scratch)
         self.panels = load_invariant(self.b, self.buffers, spec.b, PTR)
         self.sums = address(self.b, self.scratch, i64(pack_bytes(spec, schedule)), I8)
+        self.starts = address(self.b, self.sums, i64(sums_bytes(spec, schedule)), I8)
         with for_range(self.b, self.begin, self.end) as task:
             self._task(task)
         self.b.ret(ir.Constant(I32, 0))
@@ -174,12 +180,17 @@ class _Kernel:
         at = self.at
         first, last = block.tiles
         total = at.sub(last, first)
+        if self.shifted:
+            self._if_first(block, lambda: self._make_starts(column))
 
         def tile(nth: ir.Value, indices: list[ir.Value]) -> list[ir.Value]:
             starts, sizes = self.grid.rows(indices)
             number = at.add(at.mul(column.local, total), nth) if self.schedule.k_block else 0
             slot = self.schedule.tile_rows * self.schedule.width
             sums = self._element(self.sums, at.mul(number, slot))
+            if self.shifted:
+                shape = (self.schedule.tile_rows, column.vectors, self.schedule.lanes)
+                self._if_first(block, lambda: fill_tile(self.b, sums, self.starts, shape))
             self._sum(block, column, self.rows.pointer(block.a, starts, nth), sums, sizes)
             if block.last is True:
                 self._finish(block, column, sums, starts, sizes)
@@ -191,6 +202,19 @@ class _Kernel:
         starting = [at.value(index) for index in self.grid.indices(first)]
         repeat_guarded(self.b, at.value(total), starting, tile)
 
+    def _if_first(self, block: _Block, emit: Callable[[], None]) -> None:
+        """Code for the first block of k."""
+        if isinstance(block.nth, int):
+            return emit()
+        with self.b.if_then(self.b.icmp_signed("==", block.nth, i64(0))):
+            emit()
+        return None
+
+    def _make_starts(self, column: _Column) -> None:
+        lanes, module = self.schedule.lanes, self.function.module
+        sum_up = starts_function(module, self.facts, column.vectors, lanes, self.spec.panel)
+        self.b.call(sum_up, [column.b, self.at.value(self.k_total), self.starts])
+
     def _sum(
         self, block: _Block, column: _Column, a: ir.Value, sums: ir.Value, sizes: list[Index]
     ) -> None:
@@ -198,7 +222,8 @@ class _Kernel:
         at = self.at
         extents = [block.steps, *self.k[1:]]
         loops = [x for pair in zip(extents, self.k_strides, strict=True) for x in pair]
-        arguments = [a, column.b, sums, at.value(block.nth), *self.rows.strides]
+        resume = i64(1) if self.shifted else at.value(block.nth)
+        arguments = [a, column.b, sums, resume, *self.rows.strides]
         arguments += [at.value(x) for x in loops]
 
         def call(size: tuple[int, int]) -> None:

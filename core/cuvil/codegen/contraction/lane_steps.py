@@ -21,8 +21,7 @@ class LaneSteps:
     rows, columns: of the tile, whose sums are in row-major order; there are so many for each of
     `chains`, which steps take turns to add to. lanes: of a vector of A. numbers: that vector of a
     row, from step k on; column: a vector of B at step k; multiply: (number of A in all lanes,
-    vector of B, sum) to the new sum. surplus: (vector of B, sum) to the sum of what all sums of
-    the column get too much.
+    vector of B, sum) to the new sum.
     """
 
     rows: int
@@ -32,7 +31,6 @@ class LaneSteps:
     numbers: Callable[[int, ir.Value], ir.Value]
     column: Callable[[int, ir.Value], ir.Value]
     multiply: Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
-    surplus: Callable[[ir.Value, ir.Value], ir.Value] | None = None
 
 
 def lane_steps(
@@ -49,37 +47,17 @@ def lane_steps(
                 column = steps.column(c, b.add(first, i64(lane)))
                 for row, vector in enumerate(numbers):
                     at = chain + row * steps.columns + c
-                    out[at] = steps.multiply(_lane(b, vector, lane, column), column, out[at])
+                    out[at] = steps.multiply(_lane(b, vector, lane, out[at]), column, out[at])
         return out
 
-    sums = _without_surplus(b, steps, start, trips, sums)
     return repeat_guarded(b, trips, sums, trip)
 
 
-def _without_surplus(
-    b: ir.IRBuilder, steps: LaneSteps, start: ir.Value, trips: ir.Value, sums: Sequence[ir.Value]
-) -> Sequence[ir.Value]:
-    """Sums that begin lower by what they will get too much."""
-    add = steps.surplus
-    if add is None:
-        return sums
-
-    def trip(i: ir.Value, values: Values) -> Values:
-        first, out = b.add(start, b.mul(i, i64(steps.lanes))), list(values)
-        for lane in range(steps.lanes):
-            for c in range(steps.columns):
-                at = lane % 2 * steps.columns + c  # two sums: the instruction's latency is hidden
-                out[at] = add(steps.column(c, b.add(first, i64(lane))), out[at])
-        return out
-
-    nothing = ir.Constant(sums[0].type, None)
-    found = repeat_guarded(b, trips, [nothing] * (2 * steps.columns), trip)
-    extra = [b.add(found[c], found[steps.columns + c]) for c in range(steps.columns)]
-    first = [b.sub(sums[at], extra[at % steps.columns]) for at in range(steps.rows * steps.columns)]
-    return [*first, *sums[len(first) :]]
-
-
-def _lane(b: ir.IRBuilder, vector: ir.Value, lane: int, like: ir.Value) -> ir.Value:
-    """One lane of a vector, in all lanes of a vector that is as long as another."""
-    places = ir.Constant(ir.VectorType(I32, like.type.count), [lane] * like.type.count)
-    return b.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), places)
+def _lane(b: ir.IRBuilder, vector: ir.Value, lane: int, total: ir.Value) -> ir.Value:
+    """One lane of a vector, in all lanes of one as long as a sum; instructions that take lanes have
+    groups of numbers as one number of the sum's type."""
+    kind = total.type.element
+    whole = b.bitcast(vector, ir.VectorType(kind, vector.type.count))
+    places = ir.Constant(ir.VectorType(I32, total.type.count), [lane] * total.type.count)
+    found = b.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), places)
+    return b.bitcast(found, ir.VectorType(vector.type.element, total.type.count))

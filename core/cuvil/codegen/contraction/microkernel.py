@@ -11,11 +11,8 @@ from llvmlite import ir
 from cuvil.codegen.contraction.dot import (
     add,
     dot,
-    dot_shifted,
-    is_shifted,
-    shifted,
+    numbers_of,
     sum_type,
-    surplus,
 )
 from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
 from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_steps
@@ -83,8 +80,8 @@ def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> i
 
     void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level), the row
     pitch of B last when `panel` is 0. Strides count elements. tile is dense [rows][vectors*lanes];
-    when resume is not zero the sums start from its values. Any extent may be zero or less: the sum
-    is then empty.
+    when resume is not zero the sums start from its values, as they must where `dot.is_shifted`. Any
+    extent may be zero or less: the sum is then empty.
     """
     if shape.name in module.globals:
         return module.globals[shape.name]
@@ -254,15 +251,9 @@ class _Emitter:
             return self._column(panel, row, c)
 
         def numbers(row: int, k: ir.Value) -> ir.Value:
-            return load(b, rows[row], k, vector(self.element, lanes))
+            loaded = load(b, rows[row], k, vector(self.element, lanes))
+            return numbers_of(b, loaded, shape.dtype, shape.lanes, facts)
 
-        if is_shifted(shape.dtype, facts):
-            return LaneSteps(
-                len(rows), shape.vectors, shape.chains, lanes,
-                lambda row, k: shifted(b, numbers(row, k)), column,
-                lambda number, column, total: dot_shifted(b, number, column, total, facts),
-                lambda column, total: surplus(b, column, total, facts),
-            )  # fmt: skip
         return LaneSteps(
             len(rows), shape.vectors, shape.chains, lanes, numbers, column,
             lambda number, column, total: dot(b, number, column, total, shape.dtype, facts),
@@ -276,7 +267,7 @@ class _Emitter:
             self._prefetch(panel, row)
             return Operands(
                 lambda v: self._column(panel, row, v),
-                lambda i: load(b, rows[i], place, self.element),
+                lambda i: self._number(rows[i], place),
             )
 
         def multiply(number: ir.Value, column: ir.Value, total: ir.Value) -> ir.Value:
@@ -287,6 +278,10 @@ class _Emitter:
     def _column(self, panel: ir.Value, row: ir.Value, v: int) -> ir.Value:
         place = self.b.add(row, i64(v * self.shape.lanes))
         return load(self.b, panel, place, vector(self.element, self.shape.lanes))
+
+    def _number(self, row: ir.Value, place: ir.Value) -> ir.Value:
+        loaded = load(self.b, row, place, self.element)
+        return numbers_of(self.b, loaded, self.shape.dtype, self.shape.lanes, self.facts)
 
     def _row_pointers(self, a: ir.Value) -> list[ir.Value]:
         b, (outer, inner) = self.b, self.shape.rows
@@ -318,7 +313,7 @@ class _Emitter:
         place = k if shape.unit else b.mul(k, stride)
         out = list(sums)
         for i, pointer in enumerate(rows):
-            value = splat(b, load(b, pointer, place, self.element), shape.lanes)
+            value = splat(b, self._number(pointer, place), shape.lanes)
             for v, column in enumerate(columns):
                 at = chain + i * shape.vectors + v
                 out[at] = dot(b, value, column, out[at], shape.dtype, self.facts)

@@ -11,7 +11,7 @@ from math import gcd, prod
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index, Size
-from cuvil.codegen.contraction.dot import sum_type
+from cuvil.codegen.contraction.dot import is_shifted, sum_type
 from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
@@ -145,7 +145,8 @@ def _tasks(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
 def scratch_bytes(spec: ContractionSpec, facts: TargetFacts) -> int:
     """Bytes of scratch that the kernel needs, whatever the run-time extents."""
     schedule = make_schedule(spec, facts)
-    return pack_bytes(spec, schedule) + sums_bytes(spec, schedule)
+    starts = schedule.width * 4 if is_shifted(spec.dtype, schedule.lanes, facts) else 0
+    return pack_bytes(spec, schedule) + sums_bytes(spec, schedule) + starts
 
 
 def pack_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
@@ -211,8 +212,9 @@ def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tup
     best, chosen = 0.0, (1, 1)
     for vectors in range(1, spec.panel // lanes + 1):
         rows = (facts.vector_registers - vectors - spare) // vectors
-        if facts.lane_products:  # a vector of A for each row, and two of B
-            rows = min(rows, (facts.vector_registers - 2) // (vectors + 1))
+        if facts.lane_products:  # a vector of A for each row, two of B, one to shift by
+            others = 2 + is_shifted(spec.dtype, lanes, facts)
+            rows = min(rows, (facts.vector_registers - others) // (vectors + 1))
         rows = min(rows, _MOST_ROWS)
         if (spec.panel // lanes) % vectors or rows < 1:
             continue
