@@ -7,7 +7,7 @@ C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench setup-qemu demo test test-all test-asan test-ubsan \
   test-tsan ci lint format wheels check-wheels conformance numerics bench \
-  bench-ablation fuzz clean
+  bench-ablation bench-cross fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -68,6 +68,9 @@ numerics: setup  ## the largest error of every scalar function over all float32,
 
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)
+
+bench-cross: setup-qemu  ## kernels for other machines, as llvm-mca sees them; sizes of models
+	$(PYTHON_ENV) -m tools.bench.cross
 
 bench-ablation: setup-bench  ## what each optimisation is worth, on BERT and ResNet-50
 	$(PYTHON_ENV) -m tools.bench.ablation $(BENCH)
