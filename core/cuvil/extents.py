@@ -10,7 +10,7 @@ from cuvil.errors import OptionError
 
 __all__ = ["Extents", "parse_extents", "read_dynamic_shapes"]
 
-Dynamic = Mapping[str, "Extents | Mapping[int, Extents]"]
+Dynamic = Mapping[str, "Extents | Mapping[int, Extents | str]"]
 
 _TEXT = re.compile(
     r"(?:(?P<least>\d*)\s*(?:\.\.|:)\s*(?P<most>\d*)|(?P<only>))"
@@ -73,19 +73,36 @@ def _checked(name: str, least: Any, most: Any, multiple: Any) -> Extents:
 
 
 def read_dynamic_shapes(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`dynamic_shapes` as plain data: symbol -> Extents, or input -> {axis: Extents}.
+    """`dynamic_shapes` as plain data: symbol -> Extents, or input -> {axis: Extents or a name}.
 
     A mapping or a list as a value is the axes of an input; a list has one entry per axis, None
-    where nothing is said. Raises OptionError.
+    where nothing is said. An axis may be the name of a symbol, or what has a name, `min` and `max`
+    (torch.export.Dim), which says both. Raises OptionError.
     """
     found: dict[str, Any] = {}
     for name, value in (given or {}).items():
         if isinstance(value, list):
             value = {axis: v for axis, v in enumerate(value) if v is not None}
         if isinstance(value, Mapping):
-            found[str(name)] = {
-                int(axis): parse_extents(f"{name}[{axis}]", v) for axis, v in value.items()
-            }
+            axes = {int(axis): _axis(f"{name}[{axis}]", v, found) for axis, v in value.items()}
+            found[str(name)] = axes
         else:
             found[str(name)] = parse_extents(str(name), value)
     return found
+
+
+def _axis(where: str, value: Any, found: dict[str, Any]) -> Extents | str:
+    """One axis of an input; what it says of a symbol by name is noted."""
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    name = getattr(value, "__name__", None)
+    if isinstance(name, str) and hasattr(value, "max"):
+        word = re.sub(r"\W+", "_", name).strip("_")
+        root, function = getattr(value, "root", None), getattr(value, "fn", None)
+        step = function(1) if root is not None and function is not None else 1
+        extents = parse_extents(where, value)
+        found[f"d{word}" if word[0].isdigit() else word] = _checked(where, *extents[:2], step)
+        return f"d{word}" if word[0].isdigit() else word
+    if type(value).__name__ == "_DimHint":  # torch.export.Dim.DYNAMIC or AUTO
+        return Extents()
+    return parse_extents(where, value)

@@ -14,6 +14,7 @@ PRECISIONS = {  # and the rules that compute in it
     "bf16": ("bf16_contract", "bf16_conv", "round_before_views"),
 }
 WEIGHTS = ("auto", "embed", "external")
+MEMORY_PLANS = ("static", "dynamic")
 EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of their own
 
 
@@ -25,12 +26,14 @@ class Options:
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""
-    for its own choice. dims: symbols to fix. bounds: symbol -> (least,
-    greatest). dynamic: symbol -> Extents, or input -> {axis: Extents}: what callers promise, which
-    the model must keep. specialize: symbol -> extents that get code of their own, beside the code
-    for all; see `plan.special`. elements: input that is a sequence -> how many tensors it holds,
-    or an optional -> 1 where it is there, 0 where not. name: prefix of every exported symbol; ""
-    takes the model's.
+    for its own choice. memory_plan: "static" plans one arena; "dynamic" asks for the memory of each
+    value when the run gets there, with the extents that it has, and frees it all at the end: less
+    where upper bounds are far from what a run finds, slower elsewhere. dims: symbols to fix.
+    bounds: symbol -> (least, greatest). dynamic: symbol -> Extents, or input -> {axis: Extents}:
+    what callers promise, which the model must keep. specialize: symbol -> extents that get code of
+    their own, beside the code for all; see `plan.special`. elements: input that is a sequence ->
+    how many tensors it holds, or an optional -> 1 where it is there, 0 where not. name: prefix of
+    every exported symbol; "" takes the model's.
     """
 
     target: str = "cpu"
@@ -45,6 +48,7 @@ class Options:
     graph_fusion: bool = True
     precision: str = "fp32"
     weights: str = "auto"
+    memory_plan: str = "static"
     name: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
@@ -57,6 +61,10 @@ class Options:
         if self.precision not in PRECISIONS:
             raise OptionError(
                 f"precision is one of {', '.join(PRECISIONS)}, not '{self.precision}'"
+            )
+        if self.memory_plan not in MEMORY_PLANS:
+            raise OptionError(
+                f"memory_plan is one of {', '.join(MEMORY_PLANS)}, not '{self.memory_plan}'"
             )
         if self.weights not in WEIGHTS:
             raise OptionError(f"weights is one of {', '.join(WEIGHTS)}, not '{self.weights}'")

@@ -130,7 +130,8 @@ def compile_graph(
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     rows = usable(table, [v.facts for v in chosen])
     name = identifier(options.name or graph.name)
-    plan = _plan(graph, name, targets, Templates(templates_of(rows)), special)
+    dynamic = options.memory_plan == "dynamic"
+    plan = _plan(graph, name, targets, Templates(templates_of(rows)), special, dynamic)
     embedded = library and target.triple in backend.freestanding
     if embedded:
         refuse_unbounded(plan, target.triple)
@@ -169,13 +170,18 @@ def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:
 
 
 def _plan(
-    graph: Graph, name: str, targets: Targets, templates: Templates, special: Special
+    graph: Graph,
+    name: str,
+    targets: Targets,
+    templates: Templates,
+    special: Special,
+    dynamic: bool,
 ) -> Plan:
     """The plan of a graph, and of the same graph for special extents."""
     for each in (graph, *(other for _, other in special)):
         apply_user_fusions(each, templates)
     with own_faults(f"{graph.name}: planning"):
-        plan = make_plan(graph, name, targets.assignment(), templates, special)
+        plan = make_plan(graph, name, targets.assignment(), templates, special, dynamic)
         if verifying():
             verify_plan(plan)
     return plan

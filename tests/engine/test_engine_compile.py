@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 import cuvil
 from tests import small_models
@@ -38,6 +39,21 @@ def test_bounds_are_checked_when_called() -> None:
         engine(np.ones((5, 3), np.float32), np.ones((5, 3), np.float32))
 
 
+def test_a_dynamic_memory_plan_needs_no_arena() -> None:
+    graph = """net (float[N, 8] x) => (float[N, 8] y, int64[2, K] at) {
+      e = Exp(x)  s = CumSum(e, axis)  y = Softmax(s)  at = NonZero(s) }"""
+    model = small_models.model(graph)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(1), "axis"))
+    planned, dynamic = (
+        cuvil.compile(model, memory_plan=how, cache=False) for how in ("static", "dynamic")
+    )
+    for rows in (3, 5, 3):
+        x = np.random.default_rng(rows).standard_normal((rows, 8), np.float32)
+        for got, expected in zip(dynamic(x), planned(x), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    assert dynamic.model.arena_bytes == 0 < planned.model.arena_bytes
+
+
 @pytest.mark.parametrize("level", [0, "O1", "-O3"])
 def test_optimisation_levels(level: int | str) -> None:
     total, _ = compiled(opt_level=level)(ONES, ONES)
@@ -53,7 +69,7 @@ WRONG = [
     ({"input_spec": ["x"]}, cuvil.InputError, "expected rows"),
     ({"opt_level": 7}, cuvil.OptionError, "opt_level"),
     ({"precision": "int1"}, cuvil.OptionError, "int1"),
-    ({"memory_plan": "dynamic"}, cuvil.OptionError, "memory_plan"),
+    ({"memory_plan": "elastic"}, cuvil.OptionError, "memory_plan"),
     ({"passes": ["nonsense"]}, cuvil.OptionError, "unknown pass 'nonsense'"),
     ({"target": "pdp11"}, cuvil.TargetError, "unknown target 'pdp11'"),
     ({"cpu": "486dx"}, cuvil.TargetError, "unknown cpu '486dx'"),

@@ -24,6 +24,25 @@ def load_custom(words: Words) -> Words:
 
 
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="an ONNX file")]
+AnyModel = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="an ONNX file, torch's .pt2 or TorchScript, or package.module:factory"
+    ),
+]
+InputSpec = Annotated[
+    Words,
+    typer.Option(
+        "--input-spec",
+        metavar="X=float32[1,seq]",
+        help="an input of a torch model: dtype and extents; names and ? are extents of the run",
+    ),
+]
+MemoryPlan = Annotated[str, typer.Option("--memory-plan", help="static or dynamic")]
+GraphFusion = Annotated[
+    bool,
+    typer.Option("--enable-graph-fusion/--no-graph-fusion", help="whether rewrite rules run"),
+]
 ModelOrArtefact = Annotated[
     str, typer.Argument(metavar="MODEL", help="an ONNX file, or a compiled .so, .o or folder")
 ]
@@ -130,6 +149,7 @@ def options_of(
     no_graph_fusion: bool = False,
     name: str = "",
     weights: str = "auto",
+    memory_plan: str = "static",
 ) -> Options:
     """The options that the arguments say. Raises OptionError."""
     from cuvil.options import Options
@@ -144,6 +164,7 @@ def options_of(
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
         disable_kernels=(*(disable_kernel or ()), *(("winograd",) if no_winograd else ())),
         graph_fusion=not no_graph_fusion, name=name, weights=weights,
+        memory_plan=memory_plan,
     )  # fmt: skip
 
 

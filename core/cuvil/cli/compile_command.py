@@ -11,12 +11,13 @@ from cuvil.cli import arguments as arg
 
 if TYPE_CHECKING:
     from cuvil.aot.write import Artefact
+    from cuvil.options import Options
 
 EMIT_HELP = "so, a, o, llvm, asm, mlir; may be repeated or joined by commas"
 
 
 def compile_model(
-    model: arg.ModelFile,
+    model: arg.AnyModel,
     output: Annotated[
         str, typer.Option("--output", "-o", help="folder, or libNAME.so, libNAME.a, NAME.o")
     ] = "build",
@@ -39,7 +40,9 @@ def compile_model(
     disable_rule: arg.DisableRule = None,
     disable_kernel: arg.DisableKernel = None,
     no_winograd: arg.NoWinograd = False,
-    no_graph_fusion: arg.NoGraphFusion = False,
+    graph_fusion: arg.GraphFusion = True,
+    memory_plan: arg.MemoryPlan = "static",
+    input_spec: arg.InputSpec = None,
     enable_rule: arg.EnableRule = None,
     custom: arg.Custom = None,
     as_json: arg.Json = False,
@@ -59,19 +62,36 @@ def compile_model(
         precision=precision, variant=variant,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
         weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,
-        no_graph_fusion=no_graph_fusion,
+        no_graph_fusion=not graph_fusion, memory_plan=memory_plan,
     )  # fmt: skip
     if threads is not None:
         _use_cpus(threads)
     with progress() as stages:
+        source = opened(model, input_spec, options, stages)
         made = compile_to_folder(
-            model, folder, options, emit=arg.split_words(emit) or kinds, progress=stages
+            source, folder, options, emit=arg.split_words(emit) or kinds, progress=stages
         )
     if as_json:
         files = {kind: str(path) for kind, path in made.files.items()}
         print_json({"files": files, "seconds": stages.seconds, "manifest": made.manifest})
     else:
         _tell(made, stages.total)
+
+
+def opened(model: str, words: list[str] | None, options: Options, stages: Any) -> Any:
+    """The source that a word on the command line stands for. Raises cuvil.Error subclasses."""
+    from cuvil.cli.input_spec import parse_input_spec
+    from cuvil.engine.api import torch_door
+    from cuvil.engine.torch_models import is_torch
+    from cuvil.errors import OptionError
+
+    spec = parse_input_spec(words)
+    if not is_torch(model):
+        if words:
+            raise OptionError("--input-spec is for models of torch; use --dim for ONNX files")
+        return model
+    stages("export")
+    return torch_door().open_torch(model, spec, options.dynamic, options.name)[0]
 
 
 def _use_cpus(count: int) -> None:

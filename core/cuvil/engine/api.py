@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -12,6 +13,7 @@ from cuvil.engine.cache_store import read_json
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
 from cuvil.engine.keywords import Keywords, options_with
+from cuvil.engine.torch_models import is_torch
 from cuvil.errors import ArtefactError, InputError, UnsupportedError
 from cuvil.options import Options
 from cuvil_runtime import load as load_artefact
@@ -21,20 +23,24 @@ WeightsReader = Callable[[str, int, int], bytes]
 
 
 def compile(
-    model: Any,
+    model: Any = None,
     *,
-    input_spec: Spec | None = None,
+    input_spec: Any = None,
     threads: int | None = None,
     cache: bool = True,
     folder: str | os.PathLike[str] | None = None,
     weights_reader: WeightsReader | None = None,
     progress: Progress = lambda stage: None,
     **options: Unpack[Keywords],
-) -> Engine:
+) -> Any:
     """Compiles a model for this machine and loads it; no linker is needed.
 
-    model: the path of an ONNX file, the bytes of one, or a ModelProto. input_spec: rows (name,
-    dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free. threads:
+    model: the path of an ONNX file, the bytes of one, or a ModelProto gives an `Engine`. A torch
+    module, function, exported program, TorchScript, a file of these or `package.module:factory`
+    gives a `frontends.torch.CompiledModule`; without input_spec, a module or function is compiled
+    when it is called. No model: a decorator. input_spec: rows (name,
+    dtype, shape) that fix dims of inputs; a name or None in a shape leaves the dim free; for torch
+    also example arguments: a tuple, a dict by name, a tensor. threads:
     at most so many per run; None is CUVIL_NUM_THREADS, else the cpus that
     the process may use. cache: whether an earlier compile of the same may be used, and this one
     kept. folder: where external data lies, by default beside the file; weights_reader(location,
@@ -44,10 +50,39 @@ def compile(
     Raises ModelError, UnsupportedError, TargetError, OptionError and others of cuvil.Error.
     """
     chosen = options_with(Options(), options)
+    if model is None:
+        return lambda function: compile(
+            function, input_spec=input_spec, threads=threads, cache=cache, progress=progress,
+            **options,
+        )  # fmt: skip
+    if is_torch(model):
+        return _compile_torch(model, input_spec, Wanted(chosen), threads, cache, progress)
     place = None if folder is None else os.fspath(folder)
     wanted = Wanted(chosen, spec_rows(input_spec or ()), place, weights_reader)
     build = compile_cached if cache and weights_reader is None else compile_uncached
     return build(checked_source(model), wanted, threads, progress)
+
+
+def _compile_torch(
+    model: Any,
+    spec: Any,
+    wanted: Wanted,
+    threads: int | None,
+    cache: bool,
+    progress: Progress,
+) -> Any:
+    door = torch_door()
+    if spec is None and not isinstance(model, str | os.PathLike) and door.may_wait(model):
+        return door.lazily(model, wanted.options, threads, cache)
+    return door.compile_torch(model, spec, wanted, threads, cache, progress)
+
+
+def torch_door() -> Any:
+    """The torch front end. UnsupportedError where torch is not installed."""
+    try:
+        return import_module("cuvil.frontends.torch.door")
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(f"models of torch need torch: {error}; pip install torch") from error
 
 
 def checked_source(model: Any) -> Any:

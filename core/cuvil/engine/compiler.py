@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from cuvil.aot.write import Artefact, compile_to_folder, split_output
-from cuvil.engine.api import checked_source
+from cuvil.engine.api import checked_source, torch_door
 from cuvil.engine.keywords import Keywords, options_with
+from cuvil.engine.torch_models import is_torch
 from cuvil.options import Options
 
 Progress = Callable[[str], None]
@@ -23,17 +24,19 @@ class Compiler:
     model.compile(output_path="./libbert.so")
     """
 
-    def __init__(self, source: Any, options: Options | None = None) -> None:
+    def __init__(self, source: Any, options: Options | None = None, spec: Any = None) -> None:
         self.source = source
+        self.spec = spec
         self.options = options or Options()
 
     @classmethod
-    def load(cls, model: Any) -> Compiler:
-        """A compiler for the path of an ONNX file, the bytes of one, or a ModelProto.
+    def load(cls, model: Any, input_spec: Any = None) -> Compiler:
+        """A compiler for the path of an ONNX file, the bytes of one, or a ModelProto, or for what
+        of torch `cuvil.compile` takes, with input_spec as there.
 
         The file is read by `compile`, which raises ModelError or UnsupportedError.
         """
-        return cls(checked_source(model))
+        return cls(model if is_torch(model) else checked_source(model), spec=input_spec)
 
     def optimize(self, **options: Unpack[Keywords]) -> Compiler:
         """Says what to compile for and how; what is None stays as it is. Returns itself.
@@ -66,6 +69,10 @@ class Compiler:
             name=name or self.options.name or stem,
             weights=weights or self.options.weights,
         )
+        source = self.source
+        if is_torch(source):
+            progress("export")
+            source = torch_door().open_torch(source, self.spec, options.dynamic, options.name)[0]
         return compile_to_folder(
-            self.source, folder, options, emit=tuple(emit) or kinds, progress=progress
+            source, folder, options, emit=tuple(emit) or kinds, progress=progress
         )

@@ -25,7 +25,7 @@ class Keywords(TypedDict, total=False):
     rewrite rules run. winograd: whether convolutions by few taps may be computed with fewer
     products: at about twice the rounding error of a plain sum, and an infinity or NaN in the image
     may spoil neighbours of the results that it reaches. variant: the backend's build to use, by
-    default the best. memory_plan: "static": one arena, planned before. passes: names of rule
+    default the best. memory_plan: "static", or "dynamic" (see `Options`). passes: names of rule
     groups or rules (None: all that are on); disable_rules, enable_rules: single ones.
 
     dims: symbol -> extent. bounds: symbol -> (least, greatest or None). dynamic_shapes: symbol ->
@@ -79,12 +79,6 @@ def _extents(given: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(values) for name, values in given.items() if values}
 
 
-def _memory_plan(value: str) -> dict[str, Any]:
-    if value != "static":
-        raise OptionError(f"memory_plan '{value}' is unknown; there is 'static'")
-    return {}
-
-
 def _as(name: str, read: Callable[[Any], Any] = lambda value: value) -> Callable[[Any], Any]:
     return lambda value: {name: read(value)}
 
@@ -102,7 +96,7 @@ _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "enable_fp16": lambda on: {"precision": "bf16"} if on else {},
     "enable_graph_fusion": _as("graph_fusion"),
     "winograd": _as("disable_kernels", lambda on: () if on else ("winograd",)),
-    "memory_plan": _memory_plan,
+    "memory_plan": _as("memory_plan"),
     "dims": _as("dims", dict),
     "bounds": _as("bounds", dict),
     "dynamic_shapes": _as("dynamic", read_dynamic_shapes),

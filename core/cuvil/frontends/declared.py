@@ -49,7 +49,11 @@ def declared_extents(
                 f"symbolic dims {', '.join(known) or 'none'}"
             )
         for axis, extents in value.items():
-            _note(found, _symbol_at(types[name], name, axis, file), extents, file)
+            own = _symbol_at(types[name], name, axis, file)
+            if isinstance(extents, str):
+                _must_be(own, extents, f"{file}: dynamic shape of input '{name}', axis {axis}")
+            else:
+                _note(found, own, extents, file)
     return found
 
 
@@ -64,6 +68,11 @@ def _symbol_at(kind: TensorType, name: str, axis: int, file: str) -> str:
     if len(names) != 1 or dim != symbol(names[0]):
         raise OptionError(f"{where} is {dim}: give its symbols instead")
     return names[0]
+
+
+def _must_be(own: str, name: str, where: str) -> None:
+    if own != name:
+        raise OptionError(f"{where}: the model calls it '{own}', not '{name}'")
 
 
 def _note(found: dict[str, Extents], name: str, value: Extents, file: str) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from cuvil.extents import Extents
+from cuvil.ir.build import Builder
 from cuvil.ir.dims import Dim, SymDim, substitute, symbol
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Operation
+from cuvil.ir.record import tensor_type
 from cuvil.ir.types import DimsAttr, TensorType
 
-__all__ = ["substituted"]
+__all__ = ["reshape_input", "substituted"]
 
 
 def substituted(graph: Graph, env: Mapping[str, Dim]) -> Graph:
@@ -53,3 +55,16 @@ def _in_op(op: Operation, env: Mapping[str, Dim]) -> None:
             new = value.type.with_dims(substitute(d, env) for d in value.type.dims)
             if new is not value.type:
                 Rewriter.replace_value_with_new_type(value, new)
+
+
+def reshape_input(graph: Graph, number: int, dims: Sequence[Dim]) -> None:
+    """Gives an input other dims; a reshape at the start gives its users the ones that it had."""
+    value = graph.block.args[number]
+    kind = tensor_type(value)
+    b = Builder(graph.block, graph.pool)
+    b.point = InsertPoint.at_start(graph.block)
+    with b.at(graph.input_names[number]):
+        shaped = b.emit("reshape", [value], dims=kind.dims)
+    value.replace_all_uses_with(shaped)
+    shaped.owner.operands[0] = value
+    Rewriter.replace_value_with_new_type(value, kind.with_dims(dims))

@@ -202,3 +202,12 @@ def free_of_views(group: Group) -> bool:
         "pointwise" in op.record.tags or op.name == "cuvil.broadcast"  # type: ignore[attr-defined]
         for op in inlined(group)
     )
+
+
+@dataclass
+class Kernels:
+    """What has been built so far, by what it is made of: programs of one model share it."""
+
+    by_signature: dict[object, Kernel] = field(default_factory=dict)
+    packers: dict[Packed, tuple[str, Dim]] = field(default_factory=dict)
+    ops: dict[str, nest.KernelOp] = field(default_factory=dict)

@@ -29,6 +29,7 @@ class Memory:
 
     places: in host memory. away: (space, value) -> where a copy lies in a device's memory. tops,
     ranges: what is known of symbols. pending: buffers to be made large enough before the next step.
+    dynamic: nothing is planned: the run asks for the memory of every buffer when it gets there.
     """
 
     tops: Mapping[str, Top] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class Memory:
     wanted: dict[Value, Ref] = field(default_factory=dict)
     buffers: list[ArenaBuffer] = field(default_factory=list)
     step: int = 0
+    dynamic: bool = False
     loops: list[int] = field(default_factory=list)  # clock at the start of each open loop
 
     def tick(self) -> None:
@@ -46,6 +48,7 @@ class Memory:
 
     def new(self, size: Dim, space: str = HOST, grows: bool = False) -> Arena:
         """A fresh buffer that begins to live now: in the arena by its upper bound, or growing."""
+        grows = grows or (self.dynamic and space == HOST)
         most = None if grows else upper_bound(size, self.tops, self.ranges)
         if most is None and space != HOST:
             refuse_unbounded(size, space)

@@ -23,7 +23,8 @@ from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.plan.arena import ALIGN, ArenaPlan
 from cuvil.plan.devices import Assignment, DeviceKernel
-from cuvil.plan.program import Kernels, Planned, plan_steps
+from cuvil.plan.kernel import Kernels
+from cuvil.plan.program import Planned, plan_steps
 from cuvil.plan.special import bytes_from
 from cuvil.plan.steps import (
     HOST,
@@ -134,20 +135,22 @@ def make_plan(
     assignment: Assignment | None = None,
     templates: Templates | None = None,
     special: Sequence[tuple[Mapping[str, int], Graph]] = (),
+    dynamic: bool = False,
 ) -> Plan:
     """Plans a graph whose rewriting is done. name: of the program, a C identifier. templates: what
     generators may be asked for (None: core's). special: the same graph for fixed extents of some
-    symbols, of which a run takes the first that fits; they share weights and equal kernels."""
+    symbols, of which a run takes the first that fits; they share weights and equal kernels.
+    dynamic: without an arena, see `Memory`."""
     name = name or graph.name
     assignment = assignment or Assignment()
     kernels = Kernels()
-    planned = plan_steps(graph, assignment, templates, kernels)
+    planned = plan_steps(graph, assignment, templates, kernels, dynamic=dynamic)
     aligns = {HOST: ALIGN} | {d.name: max(d.align, ALIGN) for d in assignment.devices}
     emitter = _HostEmitter(graph, planned, _arenas(graph, planned, aligns), aligns)
     emitter.steps(planned.steps)
     arenas = {space: arena.bytes for space, arena in emitter.arenas.items()}
     for fixed, other in reversed(special):
-        found = plan_steps(other, assignment, templates, kernels, _prefix(fixed))
+        found = plan_steps(other, assignment, templates, kernels, _prefix(fixed), dynamic)
         inner = emitter.program(found, _arenas(other, found, aligns))
         rest, emitter.block = emitter.block, Block()
         emitter.add(make.when(fixed, inner, rest))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cuvil.ir import nest
 from cuvil.ir.build import constant_array, location_name
-from cuvil.ir.dims import Dim, symbol, symbols
+from cuvil.ir.dims import symbol, symbols
 from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
 from cuvil.ir.names import Block, Operation, Value
@@ -17,7 +17,7 @@ from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.devices import Assignment
 from cuvil.plan.groups import Group, partition, users
 from cuvil.plan.in_place import overwritten
-from cuvil.plan.kernel import Draft, Kernel, Packed, reads_of, signature
+from cuvil.plan.kernel import Draft, Kernel, Kernels, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
@@ -52,28 +52,21 @@ class Planned:
     memory: Memory = field(default_factory=Memory)
 
 
-@dataclass
-class Kernels:
-    """What has been built so far, by what it is made of: programs of one model share it."""
-
-    by_signature: dict[object, Kernel] = field(default_factory=dict)
-    packers: dict[Packed, tuple[str, Dim]] = field(default_factory=dict)
-    ops: dict[str, nest.KernelOp] = field(default_factory=dict)
-
-
 def plan_steps(
     graph: Graph,
     assignment: Assignment | None = None,
     templates: Templates | None = None,
     kernels: Kernels | None = None,
     prefix: str = "",
+    dynamic: bool = False,
 ) -> Planned:
     """Partitions the graph, builds its kernels, orders its steps, assigns its buffers.
 
-    prefix: of the names of kernels that are not in `kernels` already."""
+    prefix: of the names of kernels that are not in `kernels` already. dynamic: see `Memory`."""
     planner = _Planner(graph, assignment or Assignment(), templates or Templates(),
                        kernels or Kernels(), prefix)  # fmt: skip
     memory = planner.planned.memory
+    memory.dynamic = dynamic
     for i, value in enumerate(graph.inputs):
         memory.places[value] = Argument(i)
     targets = [Argument(len(graph.inputs) + i) for i in range(len(graph.outputs))]

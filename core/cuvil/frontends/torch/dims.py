@@ -13,7 +13,7 @@ from torch.utils._sympy import functions as extra
 from cuvil.errors import UnsupportedError
 from cuvil.ir.dims import Dim, ceil_div, dim_max, dim_min, product, symbol
 
-__all__ = ["bounds_of", "dim_of", "dims_of", "expression"]
+__all__ = ["bounds_of", "dim_of", "dims_of", "expression", "range_of"]
 
 _MOST = (1 << 63) - 1
 
@@ -40,10 +40,11 @@ def bounds_of(value: Any) -> dict[str, tuple[int, int | None]]:
     if not isinstance(value, torch.SymInt):
         return {}
     ranges = value.node.shape_env.var_to_range
-    return {s.name: _bounds(ranges.get(s)) for s in expression(value).free_symbols}
+    return {s.name: range_of(ranges.get(s)) for s in expression(value).free_symbols}
 
 
-def _bounds(interval: Any) -> tuple[int, int | None]:
+def range_of(interval: Any) -> tuple[int, int | None]:
+    """(least, greatest or None) of an interval of torch's."""
     if interval is None:
         return 0, None
     low = int(interval.lower) if interval.lower.is_Integer else 0
