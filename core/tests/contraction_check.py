@@ -36,7 +36,9 @@ TARGETS = [
     pytest.param(FMA8, id="8-lanes", marks=_needs("avx2", "fma")),
     pytest.param(FMA16, id="16-lanes", marks=_needs("avx512f", "avx512vl", "avx512bw")),
 ]
-IN_ORDER = pytest.param(replace(BASE, vector_group=4, in_order=True), id="4-lanes-in-order")
+IN_ORDER = pytest.param(
+    replace(BASE, vector_group=4, in_order=True, scalar_products=True), id="4-lanes-in-order"
+)
 BY_LANE = pytest.param(replace(BASE, vector_registers=32, lane_products=True), id="4-lanes-by-lane")
 EVERY = [*TARGETS, IN_ORDER, BY_LANE]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
@@ -66,16 +67,21 @@ def variants(target: Target) -> Sequence[VariantSpec]:
 def _variant(triple: str, build: _Build, extra: tuple[str, ...]) -> VariantSpec:
     present = closure((*RV64GC, *build.needs, *extra))
     features = tuple(name for name in FEATURES if name in present)
-    words = ",".join([*(f"+{name}" for name in features), _KEEP_ORDER])
+    words = ",".join([*(f"+{name}" for name in features), *_SCHEDULING])
     facts = TargetFacts(
         triple, "generic-rv64", words, vector_bits=build.bits, vector_registers=32, vector_group=4,
-        in_order=True, fma=True, rounding=True, half="zvfh" in present, l1_ways=4,
+        in_order=True, scalar_products=True, fma=True, rounding=True, half="zvfh" in present,
+        l1_ways=4, tune="generic-ooo",
     )  # fmt: skip
     if not build.bits:
-        facts = replace(facts, **_SCALAR)
+        facts = replace(facts, **_PAIRS)
     return VariantSpec(build.name, features, facts, build.products)
 
 
-# Four numbers in registers of their own stand for a vector.
-_SCALAR = {"vector_bits": 128, "vector_registers": 8, "vector_group": 1}
-_KEEP_ORDER = "+disable-misched-load-clustering"  # LLVM would move early loads together again
+# Two numbers stand for a vector.
+_PAIRS: dict[str, Any] = {
+    "vector_bits": 64, "vector_registers": 16, "vector_group": 1, "scalar_products": False,
+}  # fmt: skip
+# With another cpu's costs LLVM keeps more values than there are registers for; with its clustering
+# of loads it moves early ones together again.
+_SCHEDULING = ("+disable-misched-load-clustering",)

@@ -47,6 +47,7 @@ _MEMORY_FACTOR = 3  # a multiply-add here costs about three of a contraction's: 
 _TASKS_WANTED = 64
 _MOST_COLUMNS = 8
 _MOST_UNROLLED_TAPS = 25
+_FEW_TAPS = 9
 _LONG_EPILOGUE = 16  # instructions; a longer one is a loop over the tile
 
 
@@ -177,6 +178,7 @@ class _Kernel:
         self.element = element_type(spec.dtype)
         self.kind = vector(self.element, self.lanes)
         self.columns = _most_columns(spec, facts)
+        self.unrolled = _is_unrolled(spec, facts, self.columns)
         length = epilogue_length(epilogue, self.kind, len(spec.batch), len(spec.out))
         self.looped = length > _LONG_EPILOGUE
 
@@ -243,7 +245,7 @@ class _Kernel:
         a = self._element(self.a, at.add(place.a, at.add(inside, place.channel)))
         weights = self._element(self.weights, place.channel)
         sums: list[ir.Value] = [zero(self.kind)] * columns
-        if spec.kernel[0] * spec.kernel[1] <= _MOST_UNROLLED_TAPS:
+        if self.unrolled:
             for i in range(spec.kernel[0]):
                 sums = self._kernel_row(a, weights, i, sums, place.mask)
         elif spec.kernel[0]:
@@ -321,6 +323,13 @@ class _Kernel:
 
     def _element(self, base: ir.Value, offset: Index) -> ir.Value:
         return address(self.b, base, self.at.value(offset), self.element)
+
+
+def _is_unrolled(spec: DepthwiseSpec, facts: TargetFacts, columns: int) -> bool:
+    """Whether the kernel's rows are written out: few taps, or taps that all stay in registers."""
+    taps = spec.kernel[0] * spec.kernel[1]
+    fits = taps + columns + 2 <= facts.vector_registers
+    return taps <= (_MOST_UNROLLED_TAPS if fits else _FEW_TAPS)
 
 
 def _most_columns(spec: DepthwiseSpec, facts: TargetFacts) -> int:

@@ -26,11 +26,13 @@ class TargetFacts:
     vector_bits: width of the widest register worth using; vector_registers: how many.
     vector_group: registers that one instruction may take as one; longer work for fewer of them.
     in_order: instructions wait for each other in program order, so loads go well before their use.
+    scalar_products: one instruction multiplies a vector by a number in a register of another kind.
     lane_products: one instruction multiplies a vector by one lane of another.
     fma: a fused multiply-add instruction exists for float vectors (else it would call libm).
     rounding, half: vector instructions round to integers, and convert f16 to f32 and back.
     l1_bytes, l1_ways, l2_bytes: the data caches of one core.
     prefer_vector_width: LLVM's `prefer-vector-width` attribute in bits, 0 to leave it out.
+    tune: LLVM's name of a cpu whose costs its scheduler goes by, where that is not `cpu`.
     dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups;
     for bytes where they have none: "s8s8x4", the same of signed ones on both sides, or "i16x2" ->
     (left, right) -> sums of pairs of products.
@@ -46,6 +48,7 @@ class TargetFacts:
     vector_registers: int = 16
     vector_group: int = 1
     in_order: bool = False
+    scalar_products: bool = False
     lane_products: bool = False
     fma: bool = False
     rounding: bool = False
@@ -54,6 +57,7 @@ class TargetFacts:
     l1_ways: int = 8
     l2_bytes: int = 512 * 1024
     prefer_vector_width: int = 0
+    tune: str = ""
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def lanes(self, dtype: str) -> int:

@@ -203,11 +203,12 @@ def callee(b: ir.IRBuilder, pointer: ir.Value, kind: ir.FunctionType) -> ir.Valu
 
 
 def set_target(function: ir.Function, facts: TargetFacts) -> None:
-    """Marks a function that never unwinds and, where asked, LLVM's own vector width."""
+    """Marks a function that never unwinds and, where asked, what else LLVM goes by."""
     function.attributes.add("nounwind")
-    if facts.prefer_vector_width:
-        width = f'"prefer-vector-width"="{facts.prefer_vector_width}"'
-        set.add(function.attributes, width)  # FunctionAttributes.add refuses string attributes
+    strings = {"prefer-vector-width": facts.prefer_vector_width, "tune-cpu": facts.tune}
+    for name, value in strings.items():
+        if value:  # FunctionAttributes.add refuses string attributes
+            set.add(function.attributes, f'"{name}"="{value}"')
 
 
 def internal_function(

@@ -208,20 +208,29 @@ def _many(extent: Size, facts: TargetFacts, dtype: str) -> bool:
 def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tuple[int, int]:
     """(vectors, rows) with the most multiply-adds per load that the registers hold."""
     total = _static_product([dim.extent for dim in spec.rows])
-    spare = 1 if facts.fma else 2
     best, chosen = 0.0, (1, 1)
     for vectors in range(1, spec.panel // lanes + 1):
-        rows = (facts.vector_registers - vectors - spare) // vectors
-        if facts.lane_products:  # a vector of A for each row, two of B, one to shift by
-            others = 2 + is_shifted(spec.dtype, lanes, facts)
-            rows = min(rows, (facts.vector_registers - others) // (vectors + 1))
-        rows = min(rows, _MOST_ROWS)
+        rows = min(_most_rows(spec, facts, lanes, vectors), _MOST_ROWS)
         if (spec.panel // lanes) % vectors or rows < 1:
             continue
         rows = min(rows, total or rows)
         if rows * vectors / (rows + vectors) > best:
             best, chosen = rows * vectors / (rows + vectors), (vectors, rows)
     return chosen
+
+
+def _most_rows(spec: ContractionSpec, facts: TargetFacts, lanes: int, vectors: int) -> int:
+    """Rows of `vectors` sums each, beside so many vectors of B and what is read of A."""
+    room = facts.vector_registers - vectors
+    if facts.scalar_products:
+        return room // vectors
+    if facts.in_order and not facts.lane_products:  # a number of A for each row, loaded early
+        return room // (vectors + 1)
+    rows = (room - (1 if facts.fma else 2)) // vectors
+    if facts.lane_products:  # a vector of A for each row, two of B, one to shift by
+        others = 2 + is_shifted(spec.dtype, lanes, facts)
+        return min(rows, (facts.vector_registers - others) // (vectors + 1))
+    return rows
 
 
 def _spread(rows: int, extents: list[Size]) -> tuple[int, ...]:
