@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from cuvil.codegen.facts import TargetFacts
+from cuvil.errors import TargetError
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
 from cuvil_backend_arm64.features import CPUS, FEATURES, closure
@@ -37,6 +38,8 @@ def variants(target: Target) -> Sequence[VariantSpec]:
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
         return [_build(triple, "generic", (), *row) for row in _BUILDS]
+    if target.cpu and target.cpu not in CPUS:
+        raise TargetError(f"{target.cpu} does not run {target.triple}")
     have = set(closure(CPUS.get(target.cpu, ())))
     for word in target.features:
         if word[0] == "+":

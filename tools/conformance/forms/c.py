@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import onnx
 
@@ -17,6 +17,7 @@ from cuvil_runtime import include_dir
 from tools.conformance.c_program import caller
 from tools.conformance.forms import Form
 from tools.conformance.suite import Outcome
+from tools.foreign import Machine
 
 
 class CRep(CuvilRep):
@@ -29,13 +30,17 @@ class CRep(CuvilRep):
 
 
 class CBackend(CuvilBackend):
-    """A shared library with its header, and the C program that calls it."""
+    """A shared library with its header, and the C program that calls it; see `on` for others than
+    this machine."""
 
-    @staticmethod
-    def compile_graph(graph: Graph) -> Compiled:
-        program = caller(Path(include_dir()))
+    machine: ClassVar[Machine | None] = None
+    options: ClassVar[Options] = Options()
+
+    @classmethod
+    def compile_graph(cls, graph: Graph) -> Compiled:  # type: ignore[override]
+        program = caller(Path(include_dir()), cls.machine)
         folder = tempfile.mkdtemp(dir=program.folder)
-        artefact = compile_to_folder(graph, folder, Options())
+        artefact = compile_to_folder(graph, folder, cls.options)
 
         def run(feeds: Feeds) -> Feeds:
             return program.call(artefact, feeds)
@@ -45,6 +50,16 @@ class CBackend(CuvilBackend):
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> CRep:
         return CRep(model, cls.compile_graph)
+
+
+def on(machine: Machine, options: Options) -> type[CBackend]:
+    """The backend for an emulated machine; options: with its triple as target."""
+
+    class Emulated(CBackend):
+        pass
+
+    Emulated.machine, Emulated.options = machine, options
+    return Emulated
 
 
 def backend() -> type[CuvilBackend]:
