@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         TimeLimitError,
         UnsupportedError,
     )
+    from cuvil.explaining import explain
+    from cuvil.jit_compiler.api import jit
 
 __all__ = [
     "ArtefactError",
@@ -62,7 +64,9 @@ __all__ = [
     "__version__",
     "compile",
     "custom_op",
+    "explain",
     "fusion_pattern",
+    "jit",
     "load",
     "op",
     "op_fusion",
@@ -74,7 +78,9 @@ _HOMES = {
     "Engine": "cuvil.engine.engine",
     "Compiler": "cuvil.engine.compiler",
     "custom_op": "cuvil.ops.custom",
+    "explain": "cuvil.explaining",
     "fusion_pattern": "cuvil.rewrite.user",
+    "jit": "cuvil.jit_compiler.api",
     "op_fusion": "cuvil.rewrite.user",
     "op": "cuvil.rewrite.user",
 }

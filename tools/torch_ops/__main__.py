@@ -42,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.torch_ops", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.torch_ops", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--ops", default="", help="names, with commas; by default all")
     parser.add_argument("--all", action="store_true", help="every sample, not the first few")
     parser.add_argument("--samples", type=int, default=8, help="samples per operator and type")

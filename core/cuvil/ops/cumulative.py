@@ -15,15 +15,23 @@ from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
-from cuvil.ops.lowering import BLOCK, KernelCx, axis_in
+from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, highest, lowest
 from cuvil.ops.scalar_meaning import cast
 
-_STEP = {"sum": "add", "prod": "mul"}
+_STEP = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+_SCANS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _carried(kind: DType) -> str:
     """The type of the totals: floats keep the accuracy of their terms in f64."""
     return "f64" if kind.is_float else kind.compute.name
+
+
+def _neutral(kind: str, dtype: DType) -> float | int:
+    """The total of no elements."""
+    if kind in ("max", "min"):
+        return lowest(dtype) if kind == "max" else highest(dtype)
+    return 0 if kind == "sum" else 1
 
 
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
@@ -35,11 +43,10 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
 
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     data = np.flip(x[0], a.axis) if a.reverse else x[0]
-    scan = np.cumsum if a.kind == "sum" else np.cumprod
-    carried = dtype_of(_carried(from_numpy(x[0].dtype))).numpy
-    result = scan(data.astype(carried), axis=a.axis, dtype=carried)
+    carried = dtype_of(_carried(from_numpy(x[0].dtype)))
+    result = _SCANS[a.kind].accumulate(data.astype(carried.numpy), a.axis, carried.numpy)
     if a.exclusive and result.shape[a.axis]:
-        first = np.full_like(np.take(result, [0], a.axis), 0 if a.kind == "sum" else 1)
+        first = np.full_like(np.take(result, [0], a.axis), _neutral(a.kind, carried))
         keep = np.take(result, range(result.shape[a.axis] - 1), a.axis)
         result = np.concatenate([first, keep], a.axis)
     result = cast(result, from_numpy(x[0].dtype).name)
@@ -72,7 +79,7 @@ def _kernel(cx: KernelCx) -> None:
 
 def _start(cx: KernelCx) -> Value:
     name = _carried(cx.operand_types[0].dtype)
-    return cx.b.const(0 if cx.attrs.kind == "sum" else 1, name)
+    return cx.b.const(_neutral(cx.attrs.kind, dtype_of(name)), name)
 
 
 def _along_rows(cx: KernelCx) -> None:

@@ -13,6 +13,8 @@ from cuvil.ops.aten.registry import find
 
 __all__ = ["decompositions"]
 
+_IN_PLACE = {"aten.complex.default", "aten.diagonal_scatter.default"}  # not what AOTAutograd takes
+
 
 @lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -21,5 +23,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         op: rule
         for op, rule in tables.items()
-        if isinstance(op, torch._ops.OpOverload) and find(str(op)) is None
+        if isinstance(op, torch._ops.OpOverload)
+        and find(str(op)) is None
+        and str(op) not in _IN_PLACE
     }

@@ -13,7 +13,7 @@ from torch.utils._sympy import functions as extra
 from cuvil.errors import UnsupportedError
 from cuvil.ir.dims import Dim, ceil_div, dim_max, dim_min, product, symbol
 
-__all__ = ["bounds_of", "dim_of", "dims_of", "expression", "range_of"]
+__all__ = ["bounds_of", "dim_of", "dims_of", "expression", "least_of", "range_of"]
 
 _MOST = (1 << 63) - 1
 
@@ -41,6 +41,14 @@ def bounds_of(value: Any) -> dict[str, tuple[int, int | None]]:
         return {}
     ranges = value.node.shape_env.var_to_range
     return {s.name: range_of(ranges.get(s)) for s in expression(value).free_symbols}
+
+
+def least_of(value: Any) -> int:
+    """What a number is at least: one that is no size may be less than 0."""
+    if not isinstance(value, torch.SymInt):
+        return int(value)
+    interval = value.node.shape_env.bound_sympy(expression(value))
+    return int(interval.lower) if interval.lower.is_Integer else -_MOST // 2
 
 
 def range_of(interval: Any) -> tuple[int, int | None]:

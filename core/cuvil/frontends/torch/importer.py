@@ -10,16 +10,16 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_leaves
 
-from cuvil.errors import Error, ModelError, UnsupportedError, internal_error
+from cuvil.errors import Error, UnsupportedError, internal_error
+from cuvil.frontends.torch.call import NOT_GIVEN, Call, Sizes, settled
 from cuvil.frontends.torch.constants import constant_value
-from cuvil.frontends.torch.dims import bounds_of, dim_of
+from cuvil.frontends.torch.dims import bounds_of, dim_of, least_of
 from cuvil.frontends.torch.signature import Signature, is_size, signature_of, value_of
 from cuvil.frontends.torch.source import location_of, where_of
 from cuvil.frontends.torch.types import element_of, tensor_type_of
@@ -29,7 +29,6 @@ from cuvil.ir.dims import Dim, SymDim, symbol
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.names import Value
 from cuvil.ir.pool import Pool
-from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.ops.aten.registry import find
 
@@ -42,13 +41,6 @@ _NOTHING = {
     "aten.sym_constrain_range.default",
     "aten.sym_constrain_range_for_size.default",
 }
-
-
-class _Poison:
-    """Stands for a value of no type that Cuvil has."""
-
-
-POISON = _Poison()
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ class _Importer:
         self.name = name
         self.problems = problems
         self.values: dict[Node, Any] = {}
-        self.numbers = count()
+        self.sizes = Sizes()
         self.bounds: dict[str, tuple[int, int | None]] = {}
 
     def run(self) -> Graph:
@@ -110,6 +102,7 @@ class _Importer:
         self.b = Builder(self.graph.block, self.graph.pool)
         for value, node in zip(self.graph.inputs, nodes.values(), strict=True):
             self.values[node] = value
+        self.sizes.known.update(self.graph.symbols())
         for port, node in zip(self.signature.inputs, nodes.values(), strict=True):
             self._bind(node)
             if port.axes:
@@ -141,8 +134,11 @@ class _Importer:
         size = dim_of(value)
         if not isinstance(size, SymDim) or size != symbol(str(size)):
             raise UnsupportedError(f"{where_of(node, self.name)}: the size {size} is no symbol")
-        least, most = bounds_of(value).get(str(size), (0, None))
+        _, most = bounds_of(value).get(str(size), (0, None))
+        least = least_of(value)
         self.b.emit("bind", [self.values[node]], symbol=str(size), least=least, most=most)
+        self.bounds[str(size)] = (least, most)
+        self.sizes.known.add(str(size))
         self.values[node] = size
 
     def _guarded(self, node: Node) -> None:
@@ -153,20 +149,24 @@ class _Importer:
             self._node(node)
         except Error as error:
             self.values[node] = self._stand_in(value_of(node))
+            if is_size(value_of(node)):
+                self.sizes.known.update(self.sizes.missing([dim_of(value_of(node))]))
+                self.values[node] = dim_of(value_of(node))
             where = where_of(node, self.name)
             reason = str(error).removeprefix(f"{where}: ")
             self.problems.append(Problem(node, where, reason))
 
     def _stand_in(self, value: Any) -> Any:
-        """Something of a value's type, so that what reads it can be tried; or POISON."""
+        """Something of a value's type, so that what reads it can be tried; or NOT_GIVEN."""
         if isinstance(value, list | tuple):
             return tuple(map(self._stand_in, value))
         if not isinstance(value, torch.Tensor):
-            return POISON
+            return NOT_GIVEN
         try:
             kind = tensor_type_of(value)
         except UnsupportedError:
-            return POISON
+            return NOT_GIVEN
+        self.sizes.known.update(self.sizes.missing(kind.dims))  # then inputs of what follows
         return self.b.broadcast(self.b.scalar(0, kind.dtype.name), dims=kind.dims)
 
     def _node(self, node: Node) -> None:
@@ -191,7 +191,7 @@ class _Importer:
         if is_size(value):
             self.bounds.update(bounds_of(value))
             return dim_of(value)
-        return value if value is None or isinstance(value, bool | float | str) else POISON
+        return value if value is None or isinstance(value, bool | float | str) else NOT_GIVEN
 
     def _attribute(self, node: Node) -> Any:
         found = operator.attrgetter(str(node.target))(self.module)
@@ -199,25 +199,44 @@ class _Importer:
 
     def _call(self, node: Node, where: str) -> Any:
         known = value_of(node)
-        if is_size(known):
-            return dim_of(known)
         name = str(node.target)
+        if is_size(known):
+            return self._size(node, where, name)
         if name in _NOTHING:
             return None
+        if isinstance(known, torch.SymBool):
+            return NOT_GIVEN  # read by assertions
         args = [self._argument(a) for a in node.args]
         if node.target is operator.getitem:
             args = [args[0][args[1]]]
         keywords = {k: self._argument(a) for k, a in node.kwargs.items()}
-        if any(v is POISON for v in tree_leaves((args, keywords))):
+        if any(v is NOT_GIVEN for v in tree_leaves((args, keywords))):
             raise UnsupportedError(f"{where}: an operand is of a type that is not supported")
         if node.target is operator.getitem:
             return args[0]
         compose = find(name)
         if compose is None:
             raise UnsupportedError(f"{where}: {self._unknown(node)}")
-        cx = _Call(self.b, where, node, self.numbers)
+        cx = Call(self.b, where, node, self.sizes)
         found = compose(cx, *args, **keywords)
-        return _settled(cx, found)
+        return settled(cx, found)
+
+    def _size(self, node: Node, where: str, name: str) -> Dim:
+        """A size: an expression of those that are known, or an element of a tensor."""
+        size = dim_of(value_of(node))
+        missing = self.sizes.missing([size])
+        if not missing:
+            return size
+        if name != "aten._local_scalar_dense.default" or least_of(value_of(node)) < 0:
+            raise UnsupportedError(
+                f"{where}: a number that depends on data ({', '.join(sorted(missing))}) and is "
+                "not known to be a size: torch._check(n >= 0) says so"
+            )
+        value = self._argument(node.args[0])
+        scalar = self.b.reshape(self.b.cast(value, to="i64"), dims=())
+        self.bounds.update(bounds_of(value_of(node)))
+        most = bounds_of(value_of(node))[str(size)][1]
+        return Call(self.b, where, node, self.sizes).bind_to(scalar, size, most)
 
     @staticmethod
     def _unknown(node: Node) -> str:
@@ -250,7 +269,7 @@ class _Importer:
             if port.kind not in ("tensor", "size"):
                 continue
             value = self.values[leaf]
-            if value is POISON:
+            if value is NOT_GIVEN:
                 continue
             if not isinstance(value, Value):
                 value = self.b.dims(dims=(value,), shape=(), dtype="i64")
@@ -274,75 +293,3 @@ class _Importer:
             raise UnsupportedError(f"{where}: {error}") from error
         except Exception as error:
             raise internal_error(where, error) from error
-
-
-class _Call:
-    """One node; see `cuvil.ops.aten.context.Cx` for what the methods promise."""
-
-    def __init__(self, b: Builder, where: str, node: Node, numbers: Iterator[int]) -> None:
-        self.b = b
-        self._numbers = numbers  # of symbols that only a run can tell
-        self.where = where
-        self._node = node
-        value = value_of(node)
-        values = value if isinstance(value, list | tuple) else [value]
-        self.out = [tensor_type_of(v) if isinstance(v, torch.Tensor) else None for v in values]
-
-    @property
-    def result(self) -> TensorType:
-        first = self.out[0] if self.out else None
-        if first is None:
-            self.fail("the result is no tensor")
-        return first
-
-    def used(self, result: int) -> bool:
-        return any(u.target is operator.getitem and u.args[1] == result for u in self._node.users)
-
-    def known_ints(self, value: Value, what: str) -> list[Dim]:
-        self.fail(f"{what} depends on input data")
-
-    def dims(self, value: Value) -> tuple[Dim, ...]:
-        return tensor_type(value).dims
-
-    def type(self, value: Value) -> TensorType:
-        return tensor_type(value)
-
-    def equal(self, a: Dim, b: Dim) -> None:
-        """Guards of torch have checked it."""
-
-    def bind(self, value: Value, hint: str, most: Dim) -> Dim:
-        found = symbol(f"{hint}_{next(self._numbers)}")
-        self.b.emit("bind", [value], symbol=str(found), least=0, most=most)
-        return found
-
-    def require(self, a: Dim, b: Dim) -> None:
-        """Guards of torch have checked it."""
-
-    def fail(self, reason: str) -> NoReturn:
-        raise UnsupportedError(f"{self.where}: {reason}")
-
-    def bad(self, reason: str) -> NoReturn:
-        raise ModelError(f"{self.where}: {reason}")
-
-
-def _settled(cx: _Call, found: Any) -> Any:
-    """Results in the extents that torch gives them. UnsupportedError where a record is wrong."""
-    if not isinstance(found, list | tuple):
-        return _fitted(cx, found, cx.out[0])
-    padded = [*found, *[None] * (len(cx.out) - len(found))]
-    return tuple(_fitted(cx, v, t) for v, t in zip(padded, cx.out, strict=True))
-
-
-def _fitted(cx: _Call, value: Any, wanted: TensorType | None) -> Any:
-    if value is None or wanted is None:
-        return POISON if wanted is not None else None
-    have = tensor_type(value)
-    if have == wanted:
-        return value
-    fits = have.rank == wanted.rank and not any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(have.dims, wanted.dims, strict=True)
-    )
-    if have.dtype != wanted.dtype or not fits:
-        cx.fail(f"the record gives {have}, torch says {wanted}")
-    return cx.b.reshape(value, dims=wanted.dims)

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._prims_common import (
+    is_channels_last_contiguous_or_false_2d,
+    is_channels_last_contiguous_or_false_3d,
+    is_contiguous_or_false,
+)
 from torch.fx import GraphModule, Node
 from torch.utils._pytree import TreeSpec, tree_flatten
 
@@ -133,9 +138,9 @@ def _order(value: Any) -> tuple[int, ...]:
 
 
 def _symbolic_order(value: torch.Tensor) -> tuple[int, ...]:
-    """As `_order`, for symbolic extents: images with the channels last, or ()."""
-    for rank, layout in ((4, torch.channels_last), (5, torch.channels_last_3d)):
-        plain = value.dim() != rank or value.is_contiguous()
-        if not plain and value.is_contiguous(memory_format=layout):
-            return (0, *range(2, rank), 1)
-    return ()
+    """As `_order`, for symbolic extents: images that are known to have the channels last, or ()."""
+    tests = {4: is_channels_last_contiguous_or_false_2d, 5: is_channels_last_contiguous_or_false_3d}
+    rank = value.dim()
+    if rank not in tests or is_contiguous_or_false(value) or not tests[rank](value):
+        return ()
+    return (0, *range(2, rank), 1)

@@ -63,8 +63,8 @@ def _told(node: Node) -> str:
 
 def _one(value: Any) -> str:
     if isinstance(value, torch.Tensor):
-        extents = [_one(d) for d in value.shape]
-        return f"{value.dtype}{extents}{value.is_contiguous()}"
+        extents = [[_one(d) for d in row] for row in (value.shape, value.stride())]
+        return f"{value.dtype}{extents}"
     if isinstance(value, torch.SymInt):
         return f"{value.node.expr}{sorted(bounds_of(value).items())}"
     return repr(value)

@@ -43,13 +43,19 @@ def backend(
         return module.forward
     statics = frozenset(map(id, static_tensors(module, example_inputs)))
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
-    compiled: Callable[..., Any] = aot_module_simplified(
-        module,
-        list(example_inputs),
-        fw_compiler=lambda graph, inputs: compiler(graph),
-        inference_compiler=lambda graph, inputs: compiler(graph),
-        decompositions=decompositions(),
-    )
+    try:
+        compiled: Callable[..., Any] = aot_module_simplified(
+            module,
+            list(example_inputs),
+            fw_compiler=lambda graph, inputs: compiler(graph),
+            inference_compiler=lambda graph, inputs: compiler(graph),
+            decompositions=decompositions(),
+        )
+    except Exception as error:  # torch's own, of any class: it cannot take the graph apart
+        if settings.fallback == "error":
+            raise
+        compiler(module).give_up(f"torch cannot lower it: {error}")
+        return module.forward
     return compiled
 
 

@@ -12,7 +12,7 @@ from torch.fx import GraphModule
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
-from cuvil.errors import Error
+from cuvil.errors import Error, UnsupportedError
 from cuvil.frontends.torch import Problem, TorchSource, import_fx
 from cuvil.integrations.torch_compile.calls import Call
 from cuvil.integrations.torch_compile.constants import Constants
@@ -26,7 +26,7 @@ MOST_WEIGHTS = 8  # sets of weights for which one graph is compiled; then it run
 
 
 class FallbackWarning(UserWarning):
-    """A graph runs in eager because of a fault of Cuvil's; results are right anyway."""
+    """A whole graph runs in eager because it could not be compiled; results are right anyway."""
 
 
 class Compiled:
@@ -90,12 +90,13 @@ class Compiled:
             import_fx(self.module, constants=constants, problems=self.problems)
         if self.problems:
             return self._in_parts()
-        warnings.warn(
-            f"a graph runs in eager, as compiling it failed: {self.failure}",
-            FallbackWarning,
-            stacklevel=2,
-        )
+        self.give_up(str(self.failure))
         return lambda args: self.module(*args)
+
+    def give_up(self, reason: str) -> None:
+        """Says that all of the graph runs in eager, and why."""
+        self.failure = self.failure or UnsupportedError(reason)
+        warnings.warn(f"a graph runs in eager: {reason}", FallbackWarning, stacklevel=3)
 
     def _engine(self, source: TorchSource) -> Engine:
         build = compile_cached if self.settings.cache else compile_uncached

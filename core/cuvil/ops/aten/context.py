@@ -35,3 +35,6 @@ class Cx(compose.Cx, Protocol):
 
         A run fails where it is less than 0 or more than `most`.
         """
+
+    def bind_to(self, value: SSAValue, size: Dim, most: Dim | None) -> Dim:
+        """As `bind`, for an extent that torch has a symbol for already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, product
 from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.promotion import cast
 from cuvil.ops.aten.registry import aten
@@ -127,3 +127,36 @@ def searchsorted(cx: Cx, first: Value, second: Value, **options: Value) -> Value
     name = cx.result.dtype.name
     count = b.reduce(b.cast(before, to=name), kind="sum", axes=(cx.type(before).rank - 1,))
     return b.reshape(count, dims=cx.result.dims)
+
+
+def places_of(cx: Cx, condition: Value, count: Dim) -> Value:
+    """Flat positions of the true elements; `count` is torch's symbol for how many there are."""
+    b = cx.b
+    flat = b.reshape(condition, dims=(cx.type(condition).size,))
+    total = b.reduce(b.cast(flat, to="i64"), kind="sum", axes=(0,))
+    cx.bind_to(total, count, cx.type(condition).size)
+    return b.positions(flat, count=count)
+
+
+@aten("nonzero")
+def nonzero(cx: Cx, x: Value) -> Value:
+    """Indices of the elements that are not 0, a row for each."""
+    b, dims, (count, rank) = cx.b, cx.dims(x), cx.result.dims
+    place = places_of(cx, cast(cx, x, "bool"), count)
+    if not rank:
+        return b.broadcast(b.scalar(0, "i64"), dims=(count, 0))
+    columns = []
+    for extent in reversed(dims):
+        size = b.dims(dims=(extent,), shape=(), dtype="i64")
+        columns.append(b.reshape(b.mod(place, size), dims=(count, 1)))
+        place = b.div(place, size)
+    return b.concat(*reversed(columns), axis=1) if len(columns) > 1 else columns[0]
+
+
+@aten("masked_select")
+def masked_select(cx: Cx, x: Value, mask: Value) -> Value:
+    """The elements where a mask holds."""
+    dims = broadcast_dims(cx.dims(x), cx.dims(mask))
+    flat = cx.b.reshape(spread(cx, x, dims), dims=(product(dims),))
+    place = places_of(cx, spread(cx, mask, dims), cx.result.dims[0])
+    return cx.b.gather(flat, place, axis=0)

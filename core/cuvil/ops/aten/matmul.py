@@ -70,3 +70,30 @@ def grouped_mm(
         first, before = first + size, end
     rest = b.broadcast(b.scalar(0, parts[0]), dims=(rows - first, cx.dims(weight)[2]))
     return cast(cx, b.concat(*parts, rest, axis=0), cx.result.dtype.name)
+
+
+@aten("addbmm")
+def addbmm(cx: Cx, bias: Value, a: Value, b: Value, *, beta: Value = 1, alpha: Value = 1) -> Value:
+    """beta * bias + alpha * the sum of the products of a batch."""
+    found = cx.b.contract(a, b, spec="bmk,bkn->bmn")
+    found = cx.b.reduce(found, kind="sum", axes=(0,))
+    return _sum(cx, bias, found, beta, alpha)
+
+
+@aten("_cdist_forward")
+def cdist(cx: Cx, x: Value, y: Value, p: float, compute_mode: Value = None) -> Value:
+    """The p-norm of the difference of every row of x and every row of y."""
+    b = cx.b
+    x = b.reshape(x, dims=(*cx.dims(x)[:-1], 1, cx.dims(x)[-1]))
+    y = b.reshape(y, dims=(*cx.dims(y)[:-2], 1, *cx.dims(y)[-2:]))
+    apart = b.abs(b.sub(x, y))
+    axes = (cx.type(apart).rank - 1,)
+    if p in (float("inf"), 1):
+        return b.reduce(apart, kind="sum" if p == 1 else "max", axes=axes)
+    if p == 0:
+        differ = b.cast(b.ne(apart, b.scalar(0, apart)), to=cx.result.dtype.name)
+        return b.reduce(differ, kind="sum", axes=axes)
+    if p == 2:
+        return b.sqrt(b.reduce(b.mul(apart, apart), kind="sum", axes=axes))
+    total = b.reduce(b.pow(apart, b.scalar(p, apart)), kind="sum", axes=axes)
+    return b.pow(total, b.scalar(1 / p, total))

@@ -176,7 +176,7 @@ def rsub(cx: Cx, x: Value, y: Value, alpha: Value = 1) -> Value:
     return sub(cx, y, x, alpha)
 
 
-@aten("div.Tensor", "div.Scalar")
+@aten("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar")
 def div(cx: Cx, x: Value, y: Value) -> Value:
     """The quotient, of integers in floats."""
     return cx.b.div(*operands(cx, cx.result.dtype.name, x, y))

@@ -229,3 +229,27 @@ def histc(cx: Cx, x: Value, bins: int = 100, min: Value = 0, max: Value = 0) -> 
     inside = b.and_(b.ge(flat, low), b.le(flat, high))
     here = b.and_(inside, b.eq(place, b.iota(dims=(1, bins), axis=1, dtype=wide_)))
     return b.reduce(b.cast(here, to=kind), kind="sum", axes=(0,))
+
+
+def running_extreme(kind: str) -> Callable[..., tuple[Value, Value]]:
+    """The extreme of all elements up to each, and the last place that has it."""
+    test = {"max": "ge", "min": "le"}[kind]
+
+    def compose(cx: Cx, x: Value, dim: int) -> tuple[Value, Value]:
+        b, name = cx.b, cx.type(x).dtype.name
+        if not cx.type(x).rank:
+            return x, b.scalar(0, "i64")
+        axis = axis_in(cx, dim, cx.type(x).rank, "dim")
+        value = cast(cx, x, "u8") if name == "bool" else x
+        best = b.cumulative(value, kind=kind, axis=axis)
+        here = b.emit(test, [value, best])
+        if cx.type(x).dtype.is_float:
+            here = b.or_(here, b.isnan(x))
+        steps = [d if k == axis else 1 for k, d in enumerate(cx.dims(x))]
+        place = b.select(here, b.iota(dims=steps, axis=axis), b.scalar(0, "i64"))
+        return cast(cx, best, name), b.cumulative(place, kind="max", axis=axis)
+
+    return compose
+
+
+aten_rows(running_extreme, {"cummax": "max", "cummin": "min"})

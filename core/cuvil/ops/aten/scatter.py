@@ -9,7 +9,7 @@ from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.indexing import front_of, placed, tuples
 from cuvil.ops.aten.promotion import as_value, cast
 from cuvil.ops.aten.registry import aten, aten_rows
-from cuvil.ops.aten.views import spread, transposed
+from cuvil.ops.aten.views import diagonal_places, spread, transposed
 from cuvil.ops.compose.helpers import axis_in
 
 _REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul",
@@ -143,3 +143,22 @@ def by_index(reduction: str) -> Callable[..., Value]:
 
 
 aten_rows(by_index, {"index_add": "add", "index_copy": "none"})
+
+
+@aten("diagonal_scatter")
+def diagonal_scatter(
+    cx: Cx, x: Value, source: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Value:
+    """A copy of x with a diagonal of two axes replaced; the diagonal is the source's last axis."""
+    b, rank = cx.b, cx.type(x).rank
+    rows, columns = dim1 % rank, dim2 % rank
+    count = cx.dims(source)[-1]
+    if count == 0:
+        return x
+    order = [*(k for k in range(rank) if k not in (rows, columns)), rows, columns]
+    moved = transposed(cx, x, order)
+    dims = cx.dims(moved)
+    flat = b.reshape(moved, dims=(*dims[:-2], dims[-2] * dims[-1]))
+    place = spread(cx, diagonal_places(cx, dims[-1], count, offset), cx.dims(source))
+    found = b.scatter_elements(flat, place, cast(cx, source, cx.type(x).dtype.name), axis=rank - 2)
+    return transposed(cx, b.reshape(found, dims=dims), [order.index(k) for k in range(rank)])

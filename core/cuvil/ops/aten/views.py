@@ -240,12 +240,17 @@ def diagonal(cx: Cx, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
     count = cx.result.dims[-1]
     if count == 0:
         return cx.b.broadcast(cx.b.scalar(0, x), dims=cx.result.dims)
-    row = cx.b.iota(dims=(count,), axis=0)
-    first = offset if offset >= 0 else -offset * width
-    step = cx.b.dims(dims=(width + 1,), shape=(), dtype="i64")
-    place = cx.b.add(cx.b.mul(row, step), cx.b.dims(dims=(first,), shape=(), dtype="i64"))
     flat = cx.b.reshape(moved, dims=[*dims[:-2], dims[-2] * dims[-1]])
-    return cx.b.gather(flat, place, axis=rank - 2)
+    return cx.b.gather(flat, diagonal_places(cx, width, count, offset), axis=rank - 2)
+
+
+def diagonal_places(cx: Cx, width: Dim, count: Dim, offset: int) -> Value:
+    """Where the elements of a diagonal are in a flattened matrix with rows of this width."""
+    b = cx.b
+    first = offset if offset >= 0 else -offset * width
+    step = b.dims(dims=(width + 1,), shape=(), dtype="i64")
+    row = b.iota(dims=(count,), axis=0)
+    return b.add(b.mul(row, step), b.dims(dims=(first,), shape=(), dtype="i64"))
 
 
 @aten("unfold", "unfold_copy")
