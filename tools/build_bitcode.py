@@ -35,7 +35,7 @@ FLAGS = [
 # differ in one number, which cpu_count_linux.c knows.
 ANDROID = ["-D__ANDROID__"]
 FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding", "-Os"]
-FREESTANDING += ["-fno-unwind-tables"]
+FREESTANDING += ["-fno-unwind-tables", "-fshort-enums"]  # as compilers for such targets do
 OPERATING_SYSTEMS = ("linux", "macos", "windows")
 # LLVM's names of architectures that Zig has as a cpu of another: the least that they stand for.
 ARCHITECTURES = {

@@ -60,8 +60,8 @@ static int32_t poll(cuvil_frame *frame) {
 static const cuvil_runtime_api api = {
     .size = sizeof(cuvil_runtime_api), .version = CUVIL_ABI_VERSION, .poll = poll};
 
-cuvil_status cuvil_embedded_run(const cuvil_artefact *a, void *memory, size_t bytes,
-                                const int64_t *extents, void *const *data) {
+int32_t cuvil_embedded_run(const cuvil_artefact *a, void *memory, size_t bytes,
+                           const int64_t *extents, void *const *data) {
   const cuvil_variant *variant = &a->variants[a->variant_count - 1];
   void *const *outputs = data + a->input_count;
   room r = {memory, memory ? bytes : 0};

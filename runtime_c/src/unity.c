@@ -8,6 +8,7 @@
 #include "string_functions.c"
 #ifdef CUVIL_FREESTANDING
 #include "embedded.c"
+#include "square_root.c"
 #else
 #include "artefact.c"
 #include "bind.c"

@@ -27,7 +27,7 @@ def sources(test: str) -> list[Path]:
 def compile_c(flags: list[str], inputs: list[Path], output: Path) -> None:
     includes = ["-I", str(ROOT / "include"), "-I", str(ROOT / "src")]
     base = [str(COMPILER), "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *includes]
-    subprocess.run([*base, *flags, *map(str, inputs), "-o", str(output)], check=True)
+    subprocess.run([*base, *flags, *map(str, inputs), "-lm", "-o", str(output)], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -102,8 +102,15 @@ def artefact_data(path: str) -> dict[str, Any]:
     """The manifest beside a compiled file, or what the file itself tells; and its symbols."""
     from cuvil.engine.api import artefact_path
     from cuvil.engine.cache_store import read_json
+    from cuvil.errors import ArtefactError
 
-    file = artefact_path(path)
+    archives = sorted(Path(path).glob("*.a"))  # of a folder with nothing that can be loaded
+    try:
+        file = artefact_path(path)
+    except ArtefactError:
+        if len(archives) != 1:
+            raise
+        file = archives[0]
     data = read_json(file.parent / "manifest.json")
     if data is None or file.name not in data.get("files", ()):
         data = loaded_data(file)
@@ -129,23 +136,28 @@ def loaded_data(file: Path) -> dict[str, Any]:
 
 
 def file_data(file: Path) -> dict[str, Any]:
-    """Sizes and symbols of an ELF file. Raises ArtefactError."""
+    """Sizes and symbols of an ELF file, or of all in an archive. Raises ArtefactError."""
+    from cuvil.codegen.elf_archive import MAGIC, read_archive
     from cuvil.codegen.elf_file import DYNSYM, GLOBAL, SYMTAB, UNDEFINED, read_object
 
-    source = read_object(file.read_bytes())
-    table = source.find(DYNSYM) or source.find(SYMTAB)
-    symbols = [s for s in (source.symbols(table) if table else []) if s.name]
+    data = file.read_bytes()
+    sources = [read_object(d) for d in (read_archive(data) if data.startswith(MAGIC) else [data])]
+    tables = [(source, source.find(DYNSYM) or source.find(SYMTAB)) for source in sources]
+    symbols = [s for source, table in tables if table for s in source.symbols(table) if s.name]
     executable = 4
+    exported = {
+        s.name
+        for s in symbols
+        if s.section != UNDEFINED and s.binding == GLOBAL and not s.other & 3
+    }
     return {
         "file": str(file),
-        "file_bytes": file.stat().st_size,
-        "text_bytes": sum(s.size for s in source.sections if s.flags & executable),
-        "undefined": sorted(s.name for s in symbols if s.section == UNDEFINED),
-        "exported": sorted(
-            s.name
-            for s in symbols
-            if s.section != UNDEFINED and s.binding == GLOBAL and not s.other & 3
+        "file_bytes": len(data),
+        "text_bytes": sum(
+            s.size for source in sources for s in source.sections if s.flags & executable
         ),
+        "undefined": sorted({s.name for s in symbols if s.section == UNDEFINED} - exported),
+        "exported": sorted(exported),
     }
 
 
@@ -166,6 +178,8 @@ def tell(data: Mapping[str, Any]) -> None:
         typer.echo(f"  code for {', '.join(f'{name} = {value}' for name, value in row.items())}")
     weights = size_text(data["weights_bytes"])
     typer.echo(f"  arena: {_arena(data['arena_bytes'])}")
+    if "memory_bytes" in data:
+        typer.echo(f"  memory of a run: {size_text(data['memory_bytes'])}")
     typer.echo(f"  weights: {weights}{_weights_place(data)}")
     for variant, size in data.get("code_bytes", {}).items():
         typer.echo(f"  code of {variant}: {size_text(size)}")

@@ -12,10 +12,11 @@ from cuvil.errors import ModelError, OptionError
 from cuvil.options import Options
 
 _ELF = b"\x7fELF"
+_ARCHIVE = b"!<arch>\n"
 
 
 def is_artefact(path: str) -> bool:
-    """Whether a path is something that was compiled: a folder, or an ELF file.
+    """Whether a path is something that was compiled: a folder, an ELF file or an archive of them.
 
     ModelError when there is nothing there.
     """
@@ -23,7 +24,7 @@ def is_artefact(path: str) -> bool:
         return True
     try:
         with open(path, "rb") as file:
-            return file.read(4) == _ELF
+            return file.read(8).startswith((_ELF, _ARCHIVE))
     except OSError as error:
         raise ModelError(f"{path}: cannot be opened: {error.strerror}") from None
 

@@ -113,7 +113,8 @@ def build_code(
     )  # fmt: skip
     facts, kept = variants[-1].facts, {"strings": sorted(code.called)}
     if code.called and not bitcode:
-        raise CompileError(f"no bitcode of the runtime, which {plan.name} needs for strings")
+        names = ", ".join(sorted(code.called))
+        raise CompileError(f"no bitcode of the runtime, of which {plan.name} needs {names}")
     if embedded:
         code.exported = emit_embedded_api(glue, plan.name, variable, plan, facts.pointer_bits)
         code.memory_bytes = memory_bytes(plan, slots, max(row.scratch_bytes for row in rows))
@@ -145,8 +146,9 @@ def _emit_variant(
 
 def _unit(text: str, facts: TargetFacts, opt: int, name: str) -> Unit:
     return Unit(
-        text, facts.triple, facts.cpu, facts.features, opt, name=name, relocation=facts.relocation
-    )
+        text, facts.triple, facts.cpu, facts.features, opt, name=name,
+        relocation=facts.relocation, abi=facts.abi,
+    )  # fmt: skip
 
 
 def _model_units(

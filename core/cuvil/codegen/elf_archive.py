@@ -1,4 +1,4 @@
-"""Writes static archives (`.a`) with a symbol table, the same bytes for the same members.
+"""Static archives (`.a`), written with a symbol table, the same bytes for the same members.
 
 The GNU variant of the common format: a symbol index in member `/` (or `/SYM64/` where offsets need
 64 bits), names over 15 characters in member `//`, no dates and no owners.
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cuvil.codegen.elf import defined_globals
+from cuvil.errors import ArtefactError
 
-__all__ = ["Member", "write_archive"]
+__all__ = ["MAGIC", "Member", "read_archive", "write_archive"]
 
-_MAGIC = b"!<arch>\n"
+MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60
 _SHORT_NAME = 15
 _MAX_BYTES = 9_999_999_999  # ten decimal digits
@@ -55,7 +56,7 @@ def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> No
     index_name, index = _index(members, symbols, long_names)
     try:
         with open(path, "wb") as out:
-            out.write(_MAGIC)
+            out.write(MAGIC)
             _write(out, index_name, index)
             if long_names:
                 _write(out, "//", long_names)
@@ -64,6 +65,22 @@ def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> No
     except BaseException:
         Path(path).unlink(missing_ok=True)
         raise
+
+
+def read_archive(data: bytes) -> list[bytes]:
+    """The objects of an archive. ArtefactError where it is damaged."""
+    if not data.startswith(MAGIC):
+        raise ArtefactError("not an archive")
+    found, at = [], len(MAGIC)
+    while at < len(data):
+        title, size = data[at : at + 16].rstrip(), data[at + 48 : at + 58].strip()
+        start = at + _HEADER_BYTES
+        if not size.isdigit() or start + int(size) > len(data):
+            raise ArtefactError("damaged archive: a member outside the file")
+        if title not in (b"/", b"//", b"/SYM64/"):
+            found.append(data[start : start + int(size)])
+        at += _space(int(size))
+    return found
 
 
 def _titles(members: Sequence[Member]) -> tuple[list[str], bytes]:
@@ -87,7 +104,7 @@ def _index(
     count = sum(map(len, symbols))
 
     def offsets(width: int) -> list[int]:
-        position = len(_MAGIC) + _space((count + 1) * width + len(names))
+        position = len(MAGIC) + _space((count + 1) * width + len(names))
         position += _space(len(long_names)) if long_names else 0
         found = []
         for member, defined in zip(members, symbols, strict=True):

@@ -22,6 +22,7 @@ class TargetFacts:
 
     triple, cpu, features: as LLVM takes them (features is "+a,-b").
     pointer_bits: 32 or 64. relocation: LLVM's model, "pic" or "static" where code has no loader.
+    abi: LLVM's name of how functions are called, "" for what it takes for these features.
     float_bits: of the widest float that there are instructions for, 0 for none.
     vector_bits: width of the widest register worth using; vector_registers: how many.
     vector_group: registers that one instruction may take as one; longer work for fewer of them.
@@ -43,6 +44,7 @@ class TargetFacts:
     features: str = ""
     pointer_bits: int = 64
     relocation: str = "pic"
+    abi: str = ""
     float_bits: int = 64
     vector_bits: int = 128
     vector_registers: int = 16

@@ -18,8 +18,8 @@ _ALIGN = dtype_of("string").align
 
 
 def called(module: ir.Module) -> set[str]:
-    """The runtime's functions on strings that a module calls."""
-    return {name for name in module.globals if name.startswith(PREFIX)}
+    """The runtime's functions that a module of kernels calls."""
+    return {name for name in module.globals if name.startswith("cuvil_")}
 
 
 def emit_call(

@@ -14,8 +14,8 @@ class Unit:
 
     ir: textual LLVM IR. triple, cpu, features: of the target machine. opt: 0 to 3.
     emit: "o" (object), "asm" or "llvm" (optimised IR). bitcode: files linked in; then everything
-    but `keep` becomes private to the unit. name: tells the units of a model apart. relocation: as
-    of `TargetFacts`.
+    but `keep` becomes private to the unit. name: tells the units of a model apart. relocation,
+    abi: as of `TargetFacts`.
     """
 
     ir: str
@@ -28,6 +28,7 @@ class Unit:
     keep: tuple[str, ...] = ()
     name: str = ""
     relocation: str = "pic"
+    abi: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -39,19 +40,21 @@ def _initialise() -> None:
 
 @lru_cache(maxsize=16)
 def target_machine(
-    triple: str, cpu: str, features: str, opt: int, relocation: str = "pic"
+    triple: str, cpu: str, features: str, opt: int, relocation: str = "pic", abi: str = ""
 ) -> llvm.TargetMachine:
     """LLVM's machine for a target."""
     _initialise()
     target = llvm.Target.from_triple(triple)
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=opt, reloc=relocation, codemodel="small"
+        cpu=cpu, features=features, opt=opt, reloc=relocation, codemodel="small", abiname=abi
     )
 
 
 def compile_unit(unit: Unit) -> bytes:
     """Optimises and emits a unit. Raises RuntimeError with LLVM's message for malformed IR."""
-    machine = target_machine(unit.triple, unit.cpu, unit.features, unit.opt, unit.relocation)
+    machine = target_machine(
+        unit.triple, unit.cpu, unit.features, unit.opt, unit.relocation, unit.abi
+    )
     context = llvm.create_context()  # types of an earlier unit would change the names of this one's
     module = llvm.parse_assembly(unit.ir, context)
     for path in unit.bitcode:

@@ -16,8 +16,8 @@ extern "C" {
  * dim), or NULL. Returns a cuvil_status: CUVIL_NEED_MEMORY where the memory is too small,
  * CUVIL_SHAPE_MISMATCH for extents out of their bounds, CUVIL_INVALID_ARGUMENT for data that is
  * NULL or not aligned, or what an operator met. */
-cuvil_status cuvil_embedded_run(const cuvil_artefact *artefact, void *memory, size_t bytes,
-                                const int64_t *extents, void *const *data);
+int32_t cuvil_embedded_run(const cuvil_artefact *artefact, void *memory, size_t bytes,
+                           const int64_t *extents, void *const *data);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ __all__ = ["MathBuilder", "Operand", "fact", "lanes_of", "like"]
 Operand: TypeAlias = Any  # an ir.Value, or a Python number for a constant
 
 _CONTRACT = ("contract",)
+SQUARE_ROOT = "cuvil_sqrt_bits"  # a function of the runtime's, by width
 _SIGNED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -64,6 +65,8 @@ class MathBuilder:
         self.bits_type = vector(ir.IntType(self.width), lanes)
         self.is_float = dtype.is_float
         self.is_double = dtype.name == "f64"
+        # Floats for which a cpu without vectors has no instructions.
+        self.is_soft = fact(facts, "scalar") and self.width > getattr(facts, "float_bits", 64)
 
     def at(self, dtype: DType) -> MathBuilder:
         """The same builder on another element type."""
@@ -118,7 +121,7 @@ class MathBuilder:
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> ir.Value:
         """a * b + c, fused where the target can."""
-        if fact(self.facts, "fma"):
+        if fact(self.facts, "fma") and not self.is_soft:
             return self.intrinsic("fma", a, b, c)
         return self.add(self.mul(a, b), c)
 
@@ -141,7 +144,12 @@ class MathBuilder:
         return self.intrinsic("copysign", size, sign)
 
     def sqrt(self, a: Operand) -> ir.Value:
-        return self.intrinsic("sqrt", a)
+        if not self.is_soft:
+            return self.intrinsic("sqrt", a)
+        root = declare(
+            self.b.module, f"{SQUARE_ROOT}{self.width}", self.bits_type, [self.bits_type]
+        )
+        return self.from_bits(self.b.call(root, [self.bits(a)]))
 
     # Choice.
 
