@@ -7,10 +7,13 @@ from pathlib import Path
 
 from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
-from cuvil.targets.backend import Backend
+from cuvil.targets.backend import Backend, VariantSpec
+from cuvil.targets.target import Target
+from cuvil_backend_riscv import bare
 from cuvil_backend_riscv.features import CPUS, FEATURES
 from cuvil_backend_riscv.host import host
-from cuvil_backend_riscv.variants import LLVM_TRIPLES, variants
+from cuvil_backend_riscv.variants import LLVM_TRIPLES
+from cuvil_backend_riscv.variants import variants as hosted_variants
 
 __version__ = "0.1.0"
 
@@ -25,23 +28,31 @@ def bitcode(triple: str) -> Sequence[Path]:
     return sorted((Path(__file__).parent / "data").glob(f"*.{triple}.bc"))
 
 
+def variants(target: Target) -> Sequence[VariantSpec]:
+    """The builds for a target."""
+    return bare.variants(target) if target.triple == bare.RV32 else hosted_variants(target)
+
+
 BACKEND = Backend(
     name="riscv",
     version=__version__,
-    triples=tuple(LLVM_TRIPLES),
+    triples=(*LLVM_TRIPLES, bare.RV32),
     aliases={
+        "riscv32": bare.RV32,
         "riscv64": "riscv64-linux-gnu",
         "rv64": "riscv64-linux-gnu",
         "riscv64-unknown-linux-gnu": "riscv64-linux-gnu",
         "riscv64-unknown-linux-musl": "riscv64-linux-musl",
     },
-    cpus=CPUS,
+    cpus={**CPUS, **bare.CPUS},
     features=FEATURES,
     variants=variants,
     host=host,
     supports=supports,
     bitcode=bitcode,
     detect="cuvil_riscv_features",
+    freestanding=frozenset({bare.RV32}),
+    support=bare.SUPPORT,
     linker_emulation=dict.fromkeys(LLVM_TRIPLES, "elf64lriscv"),
     libraries={
         "riscv64-linux-gnu": ("libc.so.6", "libpthread.so.0"),
