@@ -96,8 +96,10 @@ def test_bounds_never_widen_what_a_model_needs() -> None:
 
 def test_the_command_line_and_the_header_say_it(tmp_path: Path) -> None:
     assert parse_dynamic(["N=8..64:8"]) == {"N": Extents(8, 64, 8)}
-    with pytest.raises(cuvil.OptionError, match="--dynamic-shape N"):
-        parse_dynamic(["N"])
+    assert parse_dynamic(["x[1]=N", "x[0]=:9"]) == {"x": {1: "N", 0: Extents(0, 9)}}
+    for word in ("N", "x[a]=N", "=1..2"):
+        with pytest.raises(cuvil.OptionError, match="--dynamic-shape"):
+            parse_dynamic([word])
     options = options_of(dynamic_shape=["N=8..64:8"], cpu="x86-64")
     made = compile_to_folder(small_models.dense(), tmp_path, options, emit=("o",))
     header = made.files["header"].read_text()

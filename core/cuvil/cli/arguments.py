@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from cuvil.extents import Extents
     from cuvil.options import Options
 
 Words = list[str] | None
@@ -62,7 +62,8 @@ DynamicShape = Annotated[
     typer.Option(
         "--dynamic-shape",
         metavar="SEQ=128..512:8",
-        help="promise a symbolic dim's range and divisor; nodes that break it are errors",
+        help="promise a symbolic dim's range and divisor; nodes that break it are errors; "
+        "for torch also X[1]=SEQ: an axis by name",
     ),
 ]
 Specialize = Annotated[
@@ -126,6 +127,15 @@ Custom = Annotated[
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="compile anew, keep nothing")]
+
+
+@dataclass(frozen=True)
+class Made:
+    """How inputs are made: the words for them, extents of symbols, what random ones start from."""
+
+    words: Words
+    sizes: dict[str, int]
+    seed: int
 
 
 def options_of(
@@ -197,18 +207,25 @@ def parse_bounds(words: Sequence[str] | None) -> dict[str, tuple[int, int | None
     return bounds
 
 
-def parse_dynamic(words: Sequence[str] | None) -> dict[str, Extents]:
-    """`["seq=128..512:8"]` as a mapping to Extents. Raises OptionError."""
+def parse_dynamic(words: Sequence[str] | None) -> dict[str, Any]:
+    """`["seq=128..512:8", "x[1]=seq"]` as `extents.read_dynamic_shapes` gives it. Raises
+    OptionError."""
     from cuvil.errors import OptionError
-    from cuvil.extents import parse_extents
+    from cuvil.extents import read_dynamic_shapes
 
-    found: dict[str, Extents] = {}
+    given: dict[str, Any] = {}
     for word in words or ():
         name, equals, text = word.partition("=")
-        if not name or not equals:
-            raise OptionError(f"--dynamic-shape {word}: expected NAME=LEAST..GREATEST:DIVISOR")
-        found[name] = parse_extents(name, text)
-    return found
+        key, bracket, axis = name.removesuffix("]").partition("[")
+        if not key or not equals or (bracket and not axis.isdecimal()):
+            raise OptionError(
+                f"--dynamic-shape {word}: expected NAME=LEAST..GREATEST:DIVISOR or X[AXIS]=NAME"
+            )
+        if bracket:
+            given.setdefault(key, {})[int(axis)] = text
+        else:
+            given[key] = text
+    return read_dynamic_shapes(given)
 
 
 def parse_specialize(words: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

@@ -26,6 +26,7 @@ __all__ = ["ENDINGS", "load_file"]
 ENDINGS = (".pt2", ".pt", ".pth", ".ts", ".jit", ".torchscript")
 _OBJECTS = ("custom_obj", "opaque_obj")
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
+_SYMBOL = re.compile(r"Symbol\('_?[a-z]+\d*'(?:, [a-z]+=True)*\)")
 _SIZES = {"Mod", "PythonMod", "FloorDiv", "CleanDiv", "CeilDiv", "Max", "Min", "Integer", "Symbol",
           "ModularIndexing", "PowByNatural", "Eq", "Ne", "Le", "Lt", "Ge", "Gt", "And", "Or", "Not",
           "int_oo", "oo", "True", "False", "Abs", "Pow", "Mul", "Add", "TruncToInt", "FloatTrueDiv",
@@ -115,7 +116,8 @@ def _check_value(path: str, value: Any) -> None:
 
 
 def _check_words(path: str, text: str) -> None:
-    unknown = [w for w in _WORD.findall(text) if not re.fullmatch(r"_?[a-z]+\d*|[su]\d+", w)]
-    bad = [w for w in unknown if w not in _SIZES]
-    if bad or "__" in text or re.search(r"[\"'\[\]{}:;@\\]", text.replace("'", "", 2)):
+    """Such as `8*Symbol('s77', positive=True, integer=True) + 1`."""
+    plain = _SYMBOL.sub("s", text)
+    words = [w for w in _WORD.findall(plain) if not re.fullmatch(r"s|[suz]\d+", w)]
+    if not set(words) <= _SIZES or re.search(r"[^\w\s+\-*/%(),.<>=&|~]", plain):
         raise ModelError(f"{path}: '{text[:80]}' is no expression of sizes")

@@ -66,8 +66,9 @@ def _made(word: str) -> tuple[Any, Any]:
 
 
 def _stem(word: str) -> str:
-    base = os.path.splitext(os.path.basename(word))[0]
-    return re.sub(r"\W+", "_", base.rpartition(":")[2]) or "module"
+    made = not os.path.exists(word) and ":" in word
+    base = word.rpartition(":")[2] if made else os.path.splitext(os.path.basename(word))[0]
+    return re.sub(r"\W+", "_", base) or "module"
 
 
 def _script(model: Any, samples: Samples | None, dynamic: Dynamic, name: str) -> Opened:

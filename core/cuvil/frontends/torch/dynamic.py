@@ -71,8 +71,8 @@ def _export_dim(name: str, extents: Extents) -> Any:
 def fitting(
     axes: Axes, promised: Mapping[str, Extents], samples: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Samples whose dynamic axes have extents within the promises, at least 2, one per symbol:
-    torch takes an extent of 0 or 1 as fixed."""
+    """Samples whose dynamic axes have extents within the promises, another one for each symbol, at
+    least 2, and twice what divides them: torch takes what is 0 or 1 as fixed."""
     sizes: dict[str, int] = {}
     for key, row in axes.items():
         for axis, own in row.items():
@@ -83,11 +83,11 @@ def fitting(
 
 def _size(name: str, extents: Extents, have: int, taken: set[int]) -> int:
     least, most, step = extents
-    if have >= max(least, 2) and (most is None or have <= most) and have % step == 0:
-        return have
-    start = max(least, -(-2 // step) * step)
-    if most is not None and most < 2:
+    start = max(least, 2 * step)
+    if most is not None and most < start:
         raise ShapeMismatchError(f"dynamic shape '{name}' = {extents} is no range: fix it instead")
+    if have >= start and (most is None or have <= most) and have % step == 0:
+        return have
     options = [start + k * step for k in range(1, 9)]
     good = [n for n in options if most is None or n <= most]
     return next((n for n in good if n not in taken), start)

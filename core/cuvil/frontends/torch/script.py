@@ -110,6 +110,7 @@ def _traced(
             pure = trace(torch.func.functionalize(calls))  # what C++ wrote in place, too
             written = _give_written(pure)
             found = trace(pure, decompositions())
+        found.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
     except RuntimeError as error:
         raise UnsupportedError(f"{name}: {_reason(error)}") from error
     return found, written
