@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,17 @@ def test_unknown_names_and_axes_are_refused(dynamic: Any) -> None:
 def test_bounds_never_widen_what_a_model_needs() -> None:
     engine = cuvil.compile(small_models.model(TOP_FIVE), bounds={"seq": (1, 9)}, cache=False)
     assert engine.model.symbols["seq"] == (5, 9)
+
+
+def test_a_c_program_gets_a_status(tmp_path: Path) -> None:
+    options = options_of(dynamic_shape=["N=8..64:8"], cpu="x86-64")
+    made = compile_to_folder(small_models.dense(), tmp_path, options)
+    run = ctypes.CDLL(str(made.library)).dense_inference
+    x, y = np.ones((64, 8), np.float32), np.zeros((64, 5), np.float32)
+    places = [ctypes.c_void_p(a.ctypes.data) for a in (x, y)]
+    mismatch = 4  # CUVIL_SHAPE_MISMATCH
+    got = {rows: run(ctypes.c_int64(rows), *places) for rows in (16, 64, 12, 72)}
+    assert got == {16: 0, 64: 0, 12: mismatch, 72: mismatch}
 
 
 def test_the_command_line_and_the_header_say_it(tmp_path: Path) -> None:
