@@ -17,6 +17,7 @@ from cuvil.codegen.host_llvm import emit_main
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, row_for
 from cuvil.codegen.llvm_util import KERNEL_TYPE
 from cuvil.codegen.loops_llvm import module_text
+from cuvil.codegen.narrow_index import narrow_indices
 from cuvil.codegen.nest_llvm import emit_kernel
 from cuvil.codegen.prepare_llvm import emit_prepare
 from cuvil.codegen.slots import SlotTable
@@ -214,6 +215,9 @@ def _emit_kernels(
         code.hidden.add(symbol)
     facts = target.facts
     code.called.update(*map(called, modules))
+    if facts.pointer_bits == 32:
+        for module in modules:
+            narrow_indices(module)
     code.units += [
         _unit(module_text(m), facts, opt, f"{target.name}.{i}") for i, m in enumerate(modules)
     ]

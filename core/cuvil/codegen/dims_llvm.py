@@ -5,6 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from cuvil.codegen.llvm_util import I64, declare, i64
+from cuvil.codegen.narrow_index import mark_index
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir.dims import Dim, fold
 
@@ -17,7 +18,7 @@ def slot_address(b: ir.IRBuilder, dims: ir.Value, slot: int) -> ir.Value:
 
 def load_slot(b: ir.IRBuilder, dims: ir.Value, slot: int) -> ir.Value:
     """The number in a slot of `dims` (an i64 pointer)."""
-    return b.load(slot_address(b, dims, slot), typ=I64, align=8)
+    return mark_index(b.load(slot_address(b, dims, slot), typ=I64, align=8))
 
 
 def dim_value(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.Value:

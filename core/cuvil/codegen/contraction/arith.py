@@ -10,6 +10,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from cuvil.codegen.llvm_util import I64, i64, load_invariant
+from cuvil.codegen.narrow_index import mark_index
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Arith:
             return size
         if self.b is None:
             return int(self.dims[size.index])
-        return load_invariant(self.b, self.dims, size.index, I64)
+        return mark_index(load_invariant(self.b, self.dims, size.index, I64))
 
     def value(self, x: Index) -> ir.Value:
         """x as an i64 value."""
