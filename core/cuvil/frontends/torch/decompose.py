@@ -13,7 +13,11 @@ from cuvil.ops.aten.registry import find
 
 __all__ = ["decompositions"]
 
-_IN_PLACE = {"aten.complex.default", "aten.diagonal_scatter.default"}  # not what AOTAutograd takes
+_IN_PLACE = {
+    "aten.complex.default",
+    "aten.polar.default",
+    "aten.diagonal_scatter.default",
+}  # not what AOTAutograd takes
 
 
 @lru_cache(maxsize=1)

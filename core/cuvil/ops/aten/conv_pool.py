@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
+from string import ascii_lowercase
 
+import numpy as np
+
+from cuvil.ir.dims import Dim
 from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.registry import aten, aten_rows
 
@@ -65,6 +70,8 @@ def average_pool(n: int) -> Callable[..., Value]:
     ) -> Value:
         out = cx.result.dims[-n:]
         kernel, pads = per_axis(kernel_size, n), per_axis(padding, n)
+        if divisor_override is not None and ceil_mode:
+            cx.fail("divisor_override with ceil_mode")
         found = cx.b.emit(
             "pool",
             [_spatial(cx, x, n)],
@@ -77,7 +84,8 @@ def average_pool(n: int) -> Callable[..., Value]:
             count_include_pad=count_include_pad or divisor_override is not None,
         )
         if divisor_override is not None:
-            cx.fail("divisor_override")
+            factor = cx.b.scalar(math.prod(kernel) / divisor_override, found)
+            found = cx.b.mul(found, factor)
         return cx.b.reshape(found, dims=cx.result.dims)
 
     return compose
@@ -128,25 +136,72 @@ aten_rows(max_pool, {"max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3}
 
 
 def adaptive_average(n: int) -> Callable[..., Value]:
-    """Means of windows that divide the image evenly; torch takes the others apart."""
+    """Means of as many windows as asked for; they may be of several sizes."""
 
     def compose(cx: Cx, x: Value, output_size: Ints) -> Value:
+        rank = cx.type(x).rank
         have, want = cx.dims(x)[-n:], cx.result.dims[-n:]
-        axes = range(cx.type(x).rank - n, cx.type(x).rank)
         if all(w == 1 for w in want):
-            return cx.b.reduce(x, kind="mean", axes=tuple(axes), keepdims=True)
-        kernel = [_even(cx, h, w) for h, w in zip(have, want, strict=True)]
-        return average_pool(n)(cx, x, kernel)
+            axes = tuple(range(rank - n, rank))
+            return cx.b.reduce(x, kind="mean", axes=axes, keepdims=True)
+        sizes = [_known(cx, d) for d in (*have, *want)]
+        if all(w and h % w == 0 for h, w in zip(sizes[:n], sizes[n:], strict=True)):
+            kernel = [h // w for h, w in zip(sizes[:n], sizes[n:], strict=True)]
+            return average_pool(n)(cx, x, kernel)
+        for k, (h, w) in enumerate(zip(sizes[:n], sizes[n:], strict=True)):
+            x = _averaged(cx, x, rank - n + k, h, w)
+        return x
 
     return compose
 
 
-def _even(cx: Cx, have: Value, want: Value) -> int:
-    if not (isinstance(have, int) and isinstance(want, int)) or not want or have % want:
-        cx.fail(f"windows of {have} elements for {want} results are not of one size")
-    return have // want
+def _known(cx: Cx, extent: Dim) -> int:
+    if not isinstance(extent, int):
+        cx.fail(f"windows of an image of the symbolic extent {extent}")
+    return extent
 
 
+def windows(have: int, want: int) -> list[range]:
+    """Which elements belong to each of `want` windows that cover an axis."""
+    return [range(k * have // want, -(-(k + 1) * have // want)) for k in range(want)]
+
+
+def _averaged(cx: Cx, x: Value, axis: int, have: int, want: int) -> Value:
+    """Means of the windows of one axis, as a product with their weights."""
+    weights = np.zeros((have, want))
+    for k, window in enumerate(windows(have, want)):
+        weights[list(window), k] = 1 / len(window)
+    kind, rank = cx.type(x).dtype.name, cx.type(x).rank
+    free = [c for c in ascii_lowercase if c not in "yz"][:rank]
+    out = "".join("z" if k == axis else c for k, c in enumerate(free))
+    own = "".join("y" if k == axis else c for k, c in enumerate(free))
+    return cx.b.contract(x, cx.b.const(weights, kind), spec=f"{own},yz->{out}")
+
+
+def adaptive_max(n: int) -> Callable[..., tuple[Value, Value]]:
+    """The greatest elements of as many windows as asked for, but not where they are."""
+
+    def compose(cx: Cx, x: Value, output_size: Ints) -> tuple[Value, Value]:
+        if cx.used(1):
+            cx.fail("where the greatest elements of the windows are")
+        rank = cx.type(x).rank
+        for axis, want in enumerate(cx.result.dims[-n:], rank - n):
+            x = _greatest(cx, x, axis, _known(cx, cx.dims(x)[axis]), _known(cx, want))
+        return x, None
+
+    return compose
+
+
+def _greatest(cx: Cx, x: Value, axis: int, have: int, want: int) -> Value:
+    """The greatest element of every window of one axis; short ones repeat their last element."""
+    rows = windows(have, want)
+    longest = max(map(len, rows), default=1)
+    places = [[min(r.start + k, r.stop - 1) for k in range(longest)] for r in rows]
+    picked = cx.b.gather(x, cx.b.const(np.array(places, np.int64)), axis=axis)
+    return cx.b.reduce(picked, kind="max", axes=(axis + 1,))
+
+
+aten_rows(adaptive_max, {"adaptive_max_pool2d": 2, "adaptive_max_pool3d": 3})
 aten_rows(
     adaptive_average,
     {"_adaptive_avg_pool2d": 2, "_adaptive_avg_pool3d": 3},
@@ -187,6 +242,18 @@ def bicubic(
     """An image of another size, by cubic interpolation."""
     how = "align_corners" if align_corners else "half_pixel"
     return _resized(cx, x, 2, "cubic", how, () if align_corners else scales)
+
+
+@aten("_upsample_bilinear2d_aa")
+def linear_smooth(
+    cx: Cx, x: Value, output_size: Ints, align_corners: bool, *scales: float | None
+) -> Value:
+    """As bilinear; a smaller image takes all pixels into account."""
+    if align_corners or any(s is not None for s in scales):
+        cx.fail("antialias with scales or aligned corners")
+    return cx.b.resize(
+        x, mode="linear", axes=(2, 3), dims=cx.result.dims, antialias=True, coordinate="half_pixel"
+    )
 
 
 def _resized(
@@ -231,9 +298,26 @@ def own_pad(mode: str) -> Callable[..., Value]:
 
     def compose(cx: Cx, x: Value, padding: Ints) -> Value:
         low, high = _pads(cx, x, padding)
-        return cx.b.pad(x, cx.b.scalar(0, x), low=low, high=high, mode=mode)
+        zero = cx.b.scalar(0, x)
+        if any(p < 0 for p in (*low, *high)):  # torch repeats what it crops
+            if mode != "edge":
+                cx.fail("negative pads by reflection")
+            return _shifted(cx, x, low)
+        return cx.b.pad(x, zero, low=low, high=high, mode=mode)
 
     return compose
+
+
+def _shifted(cx: Cx, x: Value, low: Ints) -> Value:
+    """Elements from below the pads on; places outside take the nearest element."""
+    b = cx.b
+    for axis, (first, extent) in enumerate(zip(low, cx.result.dims, strict=True)):
+        last = b.dims(dims=(cx.dims(x)[axis] - 1,), shape=(), dtype="i64")
+        place = b.sub(b.iota(dims=(extent,), axis=0), b.scalar(first, "i64"))
+        place = b.min(b.max(place, b.scalar(0, "i64")), last)
+        if first or extent != cx.dims(x)[axis]:
+            x = b.gather(x, place, axis=axis)
+    return x
 
 
 aten_rows(own_pad, {f"reflection_pad{n}d": "reflect" for n in (1, 2, 3)})

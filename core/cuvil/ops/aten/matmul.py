@@ -7,6 +7,7 @@ from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.promotion import as_value, cast
 from cuvil.ops.aten.registry import aten
 from cuvil.ops.aten.views import at, part
+from cuvil.ops.compose.helpers import unsqueezed
 from cuvil.ops.compose.matmul import matmul_of
 
 
@@ -97,3 +98,21 @@ def cdist(cx: Cx, x: Value, y: Value, p: float, compute_mode: Value = None) -> V
         return b.sqrt(b.reduce(b.mul(apart, apart), kind="sum", axes=axes))
     total = b.reduce(b.pow(apart, b.scalar(p, apart)), kind="sum", axes=axes)
     return b.pow(total, b.scalar(1 / p, total))
+
+
+@aten("_trilinear")
+def trilinear(
+    cx: Cx,
+    x: Value,
+    y: Value,
+    z: Value,
+    expand1: list[int],
+    expand2: list[int],
+    expand3: list[int],
+    sumdim: list[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """The sum over some axes of a product of three tensors with axes put in."""
+    parts = [unsqueezed(cx, v, axes) for v, axes in ((x, expand1), (y, expand2), (z, expand3))]
+    product = cx.b.mul(cx.b.mul(parts[0], parts[2]), parts[1])
+    return cx.b.reduce(product, kind="sum", axes=sumdim)

@@ -370,3 +370,11 @@ def copy(cx: Cx, x: Value, source: Value, non_blocking: bool = False) -> Value:
     source = cast(cx, source, cx.result.dtype.name)
     same_dims = cx.dims(source) == cx.result.dims
     return source if same_dims else cx.b.broadcast(source, dims=cx.result.dims)
+
+
+@aten("angle")
+def angle(cx: Cx, x: Value) -> Value:
+    """pi for a negative number, 0 for others."""
+    x = as_value(cx, x, cx.result.dtype.name)
+    found = cx.b.select(cx.b.lt(x, cx.b.scalar(0, x)), cx.b.scalar(math.pi, x), cx.b.scalar(0, x))
+    return cx.b.select(cx.b.isnan(x), x, found)

@@ -20,7 +20,11 @@ def _scattered(
     cx: Cx, x: Value, dim: int, index: Value, source: Value, reduction: str = "none"
 ) -> Value:
     """Scalars are vectors of one element; of the source only as much is read as is indexed."""
-    dims = cx.dims(x)
+    dims, kind = cx.dims(x), cx.type(x).dtype.name
+    if kind == "bool" and reduction in ("add", "mul"):
+        x, source = (cast(cx, v, "u8") for v in (x, source))
+        how = "max" if reduction == "add" else "min"
+        return cast(cx, _scattered(cx, x, dim, index, source, how), "bool")
     one = [cx.b.reshape(v, dims=(1,)) if not cx.type(v).rank else v for v in (x, index)]
     wanted = cx.dims(one[1])
     if not cx.type(source).rank:
@@ -85,15 +89,16 @@ def index_put(
     if masks:
         return _masked(cx, x, indices, values, accumulate)
     axes, found, dims = placed(cx, indices)
-    if accumulate and cx.type(x).dtype.name == "bool":
-        cx.fail("a sum of bools by index")
+    kind = cx.type(x).dtype.name
+    how = "add" if accumulate else "none"
+    if accumulate and kind == "bool":
+        x, values, how = cast(cx, x, "u8"), cast(cx, values, "u8"), "max"
     rest = [k for k in range(cx.type(x).rank) if k not in axes]
     order = [*axes, *rest]
     moved = transposed(cx, x, order)
     updates = _updates(cx, moved, values, len(axes), front_of(axes), dims)
-    how = "add" if accumulate else "none"
     result = cx.b.scatter_nd(moved, tuples(cx, found, dims), updates, reduction=how)
-    return transposed(cx, result, [order.index(k) for k in range(len(order))])
+    return cast(cx, transposed(cx, result, [order.index(k) for k in range(len(order))]), kind)
 
 
 def _updates(
@@ -124,10 +129,11 @@ def by_index(reduction: str) -> Callable[..., Value]:
         cx: Cx, x: Value, dim: int, index: Value, source: Value, *, alpha: Value = 1
     ) -> Value:
         kind, rank = cx.type(x).dtype.name, cx.type(x).rank
-        if kind == "bool" and reduction != "none":
-            cx.fail("a sum of bools by index")
-        source = cast(cx, source, kind)
-        if alpha != 1:
+        how = reduction
+        if kind == "bool" and how == "add":
+            x, how = cast(cx, x, "u8"), "max"
+        source = cast(cx, source, cx.type(x).dtype.name)
+        if alpha != 1 and kind != "bool":
             source = cx.b.mul(source, as_value(cx, alpha, kind))
         whole = x if rank else cx.b.reshape(x, dims=(1,))
         axis = axis_in(cx, dim, max(rank, 1), "dim")
@@ -136,8 +142,8 @@ def by_index(reduction: str) -> Callable[..., Value]:
         places = [count if k == axis else 1 for k in range(len(dims))]
         place = spread(cx, cx.b.reshape(cast(cx, index, "i64"), dims=places), dims)
         source = cx.b.reshape(source, dims=dims)
-        found = cx.b.scatter_elements(whole, place, source, axis=axis, reduction=reduction)
-        return cx.b.reshape(found, dims=cx.dims(x))
+        found = cx.b.scatter_elements(whole, place, source, axis=axis, reduction=how)
+        return cast(cx, cx.b.reshape(found, dims=cx.dims(x)), kind)
 
     return compose
 
@@ -162,3 +168,27 @@ def diagonal_scatter(
     place = spread(cx, diagonal_places(cx, dims[-1], count, offset), cx.dims(source))
     found = b.scatter_elements(flat, place, cast(cx, source, cx.type(x).dtype.name), axis=rank - 2)
     return transposed(cx, b.reshape(found, dims=dims), [order.index(k) for k in range(rank)])
+
+
+@aten("put")
+def put(cx: Cx, x: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
+    """Elements of the flattened tensor replaced or added."""
+    count = cx.type(index).size
+    flat = cx.b.reshape(x, dims=(cx.type(x).size,))
+    places, values = (cx.b.reshape(v, dims=(count,)) for v in (index, source))
+    how = "add" if accumulate else "none"
+    return cx.b.reshape(_scattered(cx, flat, 0, places, values, how), dims=cx.dims(x))
+
+
+@aten("masked_scatter")
+def masked_scatter(cx: Cx, x: Value, mask: Value, source: Value) -> Value:
+    """Where a mask holds, elements of the source, one after the other."""
+    b = cx.b
+    dims = cx.result.dims
+    x, mask = (spread(cx, v, dims) for v in (x, mask))
+    flat = b.reshape(mask, dims=(cx.type(mask).size,))
+    number = b.cumulative(b.cast(flat, to="i64"), kind="sum", axis=0, exclusive=True)
+    size = cx.type(source).size
+    last = b.dims(dims=(size - 1,), shape=(), dtype="i64")
+    picked = b.gather(b.reshape(source, dims=(size,)), b.min(number, last), axis=0)
+    return b.select(mask, b.reshape(picked, dims=dims), x)

@@ -1,0 +1,84 @@
+"""Gamma functions, in 64 bits."""
+
+from __future__ import annotations
+
+import math
+
+from cuvil.ops.aten.context import Cx, Value
+from cuvil.ops.aten.promotion import as_value, cast
+from cuvil.ops.aten.registry import aten
+
+SHIFT = 8  # an argument is raised by so much: there, few terms of a series are exact
+# Coefficients of 1 / x**(2k - 1) of log gamma: B(2k) / (2k (2k - 1)), Abramowitz and Stegun 6.1.41.
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+# Of 1 / x**(2k) of digamma: -B(2k) / 2k, 6.3.18.
+PSI = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
+
+
+def _series(cx: Cx, x: Value, terms: tuple[float, ...]) -> Value:
+    """The sum of terms[k] * x**k."""
+    b = cx.b
+    total = b.scalar(terms[-1], x)
+    for term in reversed(terms[:-1]):
+        total = b.add(b.mul(total, x), b.scalar(term, x))
+    return total
+
+
+def _reflected(cx: Cx, x: Value) -> tuple[Value, Value, Value]:
+    """(whether x is below 1/2, x or 1 - x, the distance of x from the next integer)."""
+    b = cx.b
+    low = b.lt(x, b.scalar(0.5, x))
+    return low, b.select(low, b.sub(b.scalar(1, x), x), x), b.sub(x, b.round(x))
+
+
+@aten("lgamma", "prims.lgamma.default")
+def lgamma(cx: Cx, x: Value) -> Value:
+    """log |gamma(x)|: Stirling's series, by reflection below 1/2."""
+    b, kind = cx.b, cx.result.dtype.name
+    x = as_value(cx, x, "f64")
+    low, y, apart = _reflected(cx, x)
+    product = y
+    for k in range(1, SHIFT):
+        product = b.mul(product, b.add(y, b.scalar(k, y)))
+    z = b.add(y, b.scalar(SHIFT, y))
+    inverse = b.reciprocal(z)
+    rest = b.mul(_series(cx, b.mul(inverse, inverse), STIRLING), inverse)
+    whole = b.sub(b.mul(b.sub(z, b.scalar(0.5, z)), b.log(z)), z)
+    found = b.add(b.add(whole, b.scalar(0.5 * math.log(2 * math.pi), z)), rest)
+    far = b.gt(y, b.scalar(1e20, y))  # where the product overflows it changes nothing
+    found = b.select(far, found, b.sub(found, b.log(product)))
+    sine = b.abs(b.sin(b.mul(apart, b.scalar(math.pi, x))))
+    mirrored = b.sub(b.log(b.div(b.scalar(math.pi, x), sine)), found)
+    infinite = b.isinf(x)
+    result = b.select(low, mirrored, found)
+    return cast(cx, b.select(infinite, b.abs(x), result), kind)
+
+
+@aten("digamma", "prims.digamma.default")
+def digamma(cx: Cx, x: Value) -> Value:
+    """The derivative of log gamma: its asymptotic series, by reflection below 1/2."""
+    b, kind = cx.b, cx.result.dtype.name
+    x = as_value(cx, x, "f64")
+    low, y, apart = _reflected(cx, x)
+    less = b.reciprocal(y)
+    for k in range(1, SHIFT):
+        less = b.add(less, b.reciprocal(b.add(y, b.scalar(k, y))))
+    z = b.add(y, b.scalar(SHIFT, y))
+    inverse = b.reciprocal(z)
+    square = b.mul(inverse, inverse)
+    found = b.sub(b.log(z), b.mul(b.scalar(0.5, z), inverse))
+    found = b.sub(b.add(found, b.mul(_series(cx, square, PSI), square)), less)
+    angle = b.mul(apart, b.scalar(math.pi, x))
+    mirrored = b.sub(found, b.div(b.scalar(math.pi, x), b.tan(angle)))
+    pole = b.and_(low, b.eq(apart, b.scalar(0, x)))
+    zero = b.eq(x, b.scalar(0, x))
+    at_pole = b.select(zero, b.neg(b.reciprocal(x)), b.scalar(float("nan"), x))
+    return cast(cx, b.select(pole, at_pole, b.select(low, mirrored, found)), kind)
+
+
+@aten("polygamma")
+def polygamma(cx: Cx, n: int, x: Value) -> Value:
+    """digamma for n = 0; higher derivatives are not supported."""
+    if n:
+        cx.fail(f"polygamma of order {n}")
+    return digamma(cx, x)
