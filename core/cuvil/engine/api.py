@@ -94,7 +94,8 @@ def checked_source(model: Any) -> Any:
     kind = type(model).__name__
     if hasattr(model, "state_dict") or callable(model):
         raise UnsupportedError(
-            f"a {kind} cannot be compiled yet: export it to ONNX first (torch.onnx.export)"
+            f"a {kind} cannot be compiled: models are ONNX files, their bytes or ModelProtos, and "
+            "modules, functions and files of torch; functions on arrays are for cuvil.jit"
         )
     raise InputError(f"a model is a path, the bytes of an ONNX file or a ModelProto, not a {kind}")
 
