@@ -251,8 +251,10 @@ static cuvil_status relocate_all(object *o) {
   return status;
 }
 
-static cuvil_status find_artefact(const object *o, const char *wanted,
-                                  const cuvil_artefact **artefact) {
+/* Finds what a caller of this file is after; `result` depends on the finder. */
+typedef cuvil_status (*finder)(const object *o, const char *wanted, const void **result);
+
+static cuvil_status find_artefact(const object *o, const char *wanted, const void **artefact) {
   uint64_t index;
   Elf64_Sym symbol;
   const char *name;
@@ -270,7 +272,23 @@ static cuvil_status find_artefact(const object *o, const char *wanted,
     return cuvil_elf_damaged(&o->image, "artefact symbol");
   }
   *artefact = found;
-  return cuvil_elf_check_artefact(*artefact, o->image.report);
+  return cuvil_elf_check_artefact(found, o->image.report);
+}
+
+static cuvil_status find_function(const object *o, const char *wanted, const void **function) {
+  uint64_t index;
+  Elf64_Sym symbol;
+  const char *name;
+  target t;
+  cuvil_status status = cuvil_elf_entry(&o->image, &o->symbols, wanted, &index);
+  if (!status) status = cuvil_elf_symbol(&o->image, &o->symbols, index, &symbol, &name);
+  if (!status) status = resolve(o, index, &t);
+  if (status) return status;
+  if (o->sections[symbol.st_shndx].group != CODE) {
+    return cuvil_elf_damaged(&o->image, "function symbol");
+  }
+  *function = (const void *)(uintptr_t)t.address;
+  return CUVIL_OK;
 }
 
 static cuvil_status protect(const object *o) {
@@ -287,36 +305,53 @@ static cuvil_status protect(const object *o) {
   return CUVIL_OK;
 }
 
-static cuvil_status load(object *o, const char *wanted, const cuvil_artefact **artefact) {
+static cuvil_status load(object *o, const char *wanted, finder find, const void **result) {
   cuvil_status status = cuvil_elf_find(&o->image, SHT_SYMTAB, &o->symbols);
   for (uint32_t i = 0; !status && i < o->image.section_count; i++) status = place_section(o, i);
   if (!status) status = lay_out_groups(o);
   if (!status) status = copy_sections(o);
   if (!status) status = relocate_all(o);
-  if (!status) status = find_artefact(o, wanted, artefact);
+  if (!status) status = find(o, wanted, result);
   return status ? status : protect(o);
 }
 
 /* The bytes need no alignment: tables are copied out entry by entry. */
+static cuvil_status load_bytes(object *o, const void *bytes, size_t count, const char *symbol,
+                               finder find, const void **found, cuvil_code **result) {
+  *result = NULL;
+  cuvil_status status = cuvil_elf_open(&o->image, bytes, count, ET_REL, o->image.report);
+  if (status) return status;
+  cuvil_code *code = cuvil_platform_allocate(sizeof *code);
+  o->sections = cuvil_platform_allocate(o->image.section_count * sizeof *o->sections);
+  status = code && o->sections ? load(o, symbol, find, found) : CUVIL_OUT_OF_MEMORY;
+  cuvil_platform_free(o->sections);
+  if (status) {
+    if (o->base) munmap(o->base, o->total);
+    cuvil_platform_free(code);
+    return status;
+  }
+  *code = (cuvil_code){.mapped = o->base, .mapped_bytes = o->total};
+  *result = code;
+  return CUVIL_OK;
+}
+
 cuvil_status cuvil_object_load(const void *bytes, size_t count, const char *symbol,
                                cuvil_find_symbol find, void *state, cuvil_code **result,
                                char *message, size_t room) {
   cuvil_report report = {message, room};
   object o = {.arch = cuvil_elf_host_arch(), .find = find, .state = state};
-  const cuvil_artefact *artefact = NULL;
-  *result = NULL;
-  cuvil_status status = cuvil_elf_open(&o.image, bytes, count, ET_REL, &report);
-  if (status) return status;
-  cuvil_code *code = cuvil_platform_allocate(sizeof *code);
-  o.sections = cuvil_platform_allocate(o.image.section_count * sizeof *o.sections);
-  status = code && o.sections ? load(&o, symbol, &artefact) : CUVIL_OUT_OF_MEMORY;
-  cuvil_platform_free(o.sections);
-  if (status) {
-    if (o.base) munmap(o.base, o.total);
-    cuvil_platform_free(code);
-    return status;
-  }
-  *code = (cuvil_code){.artefact = artefact, .mapped = o.base, .mapped_bytes = o.total};
-  *result = code;
-  return CUVIL_OK;
+  const void *artefact = NULL;
+  o.image.report = &report;
+  cuvil_status status = load_bytes(&o, bytes, count, symbol, find_artefact, &artefact, result);
+  if (!status) (*result)->artefact = artefact;
+  return status;
+}
+
+cuvil_status cuvil_function_load(const void *bytes, size_t count, const char *symbol,
+                                 cuvil_find_symbol find, void *state, cuvil_code **result,
+                                 const void **function, char *message, size_t room) {
+  cuvil_report report = {message, room};
+  object o = {.arch = cuvil_elf_host_arch(), .find = find, .state = state};
+  o.image.report = &report;
+  return load_bytes(&o, bytes, count, symbol, find_function, function, result);
 }

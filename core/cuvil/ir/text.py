@@ -17,16 +17,17 @@ from cuvil.errors import ModelError
 from cuvil.ir.graph import GraphOp, ReturnOp, YieldOp
 from cuvil.ir.host import HOST
 from cuvil.ir.nest import NEST
+from cuvil.ir.py import PY
 from cuvil.ir.record import dialect
 from cuvil.ir.types import DimsAttr, TensorType
 
 
 def context() -> Context:
-    """A parsing context with `builtin`, `cuvil`, `nest` and `host` loaded."""
+    """A parsing context with `builtin`, `cuvil`, `nest`, `host` and `py` loaded."""
     cx = Context()
     tensors = dialect()
     ops: list[type[Operation]] = [*tensors.operations, GraphOp, ReturnOp, YieldOp]
-    for item in (Builtin, Dialect("cuvil", ops, [TensorType, DimsAttr]), NEST, HOST):
+    for item in (Builtin, Dialect("cuvil", ops, [TensorType, DimsAttr]), NEST, HOST, PY):
         cx.load_dialect(item)
     return cx
 

@@ -30,6 +30,11 @@ cuvil_status cuvil_object_load(const void *bytes, size_t count, const char *symb
 cuvil_status cuvil_library_load(const char *path, const char *symbol, cuvil_code **code,
                                 char *message, size_t room);
 
+/* The same for an object that holds no artefact: the address of its function `symbol`. */
+cuvil_status cuvil_function_load(const void *bytes, size_t count, const char *symbol,
+                                 cuvil_find_symbol find, void *state, cuvil_code **code,
+                                 const void **function, char *message, size_t room);
+
 const cuvil_artefact *cuvil_code_artefact(const cuvil_code *code);
 /* Unmaps the code: close its models first. NULL is fine. */
 void cuvil_code_unload(cuvil_code *code);

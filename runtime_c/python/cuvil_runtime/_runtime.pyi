@@ -52,3 +52,31 @@ def open_library(
 ) -> NativeModel: ...
 def open_device(path: str, symbol: str) -> Any: ...
 def default_threads() -> int: ...
+
+MAX_PARAMETERS: int
+
+class NativeFunction:
+    """A compiled Python function; `cuvil.jit` makes them."""
+
+    _compiler: Any
+    _interpreted: bool
+    _closed: bool
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def make_function(
+    python: Any, compiler: Any, names: tuple[str, ...], defaults: tuple[Any, ...]
+) -> NativeFunction: ...
+def load_function(object: bytes, symbol: str) -> tuple[int, Any]: ...
+def add_code(
+    function: NativeFunction,
+    entry: int,
+    keeper: Any,
+    parameters: list[str],
+    result: str,
+    calls: list[tuple[Any, str | None, list[str], str]],
+    guards: list[tuple[Any, str | None, Any]],
+    written: list[bool],
+    pure: bool,
+    more: list[Any],
+) -> None: ...
+def array_text(object: Any) -> str: ...

@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "model.h"
+#include "native_function.h"
 
 namespace cuvil {
 
@@ -159,5 +160,6 @@ PYBIND11_MODULE(_runtime, module) {
              py::arg("find_device"));
   module.def("open_device", &cuvil::open_device, py::arg("path"), py::arg("symbol"));
   module.def("default_threads", &cuvil_default_threads);
+  cuvil::native::define_native(module);
   module.attr("ABI_VERSION") = CUVIL_ABI_VERSION;
 }

@@ -1,0 +1,1 @@
+"""The `py` dialect to LLVM IR: compiled Python functions."""

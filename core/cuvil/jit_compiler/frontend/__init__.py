@@ -1,0 +1,1 @@
+"""Python functions to the `py` dialect: reading their source, and finding every type."""

@@ -1,0 +1,66 @@
+/* What one call of a compiled function owns: its memory, and the way out of it on failure. */
+#ifndef CUVIL_NATIVE_CONTEXT_H
+#define CUVIL_NATIVE_CONTEXT_H
+
+#include <csetjmp>
+
+#include "native_types.h"
+
+namespace cuvil::native {
+
+/* A call of something of Python's: a callee, or the method of the first argument by its name. */
+struct Call {
+  PyObject *callee; /* NULL: a method */
+  PyObject *method;
+  std::vector<Type> parameters;
+  Type result;
+  int argument_slots;
+};
+
+enum : int64_t { NO_MEMORY = -1, PYTHON_ERROR = -2 };
+
+/* Compiled code knows this only by address. site: number of the failure, or one of the above. */
+struct Context {
+  char *cursor = nullptr, *end = nullptr;
+  struct Chunk *chunks = nullptr;
+  Block *blocks = nullptr;
+  const std::vector<Call> *calls = nullptr;
+  int64_t site = 0;
+  int depth = 0;
+  std::jmp_buf *way_out = nullptr;
+
+  Context() = default;
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+  ~Context();
+};
+
+/* Leaves compiled code; no object with a destructor may live between here and `way_out`. */
+[[noreturn]] void fail(Context *context, int64_t site);
+
+/* Memory until the end of the call, 8-byte aligned. Fails where there is none. */
+void *allocate(Context *context, int64_t bytes);
+
+bool unbox(Context *context, const Type &type, PyObject *object, int64_t *slots);
+/* A new reference, or NULL with an exception set. */
+PyObject *box(Context *context, const Type &type, const int64_t *slots);
+
+/* Gives the object that a list or dict came from the contents of the value. False: an exception. */
+bool write_back(Context *context, const Type &type, int64_t slot);
+
+Dict *new_dict(Context *context, const Type &key, int value_slots);
+int64_t *dict_put(Context *context, Dict *dict, const int64_t *key);
+Str read_str(PyObject *object);
+PyObject *make_str(const Str &text);
+
+/* Addresses of the functions that compiled code calls, by name. */
+struct Symbol {
+  const char *name;
+  void *address;
+};
+const Symbol *string_symbols();
+const Symbol *container_symbols();
+const Symbol *context_symbols();
+
+}  // namespace cuvil::native
+#endif
