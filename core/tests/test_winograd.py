@@ -38,6 +38,8 @@ def test_the_matrices_filter_exactly(m, r):
         ((1, 56, 56), (3, 3), 8, 64, None),
         ((symbol("B"), 28, symbol("W")), (3, 3), 128, 128, (4, 4)),
         ((1, symbol("H"), symbol("W")), (3, 3), 512, 512, (2, 2)),
+        ((symbol("B"), 1, 1000), (1, 5), 64, 64, (1, 2)),
+        ((1, 1, symbol("S")), (1, 3), 128, 128, None),  # may be a few samples
     ],
 )
 def test_the_tile_is_chosen_by_cost(pixels, taps, channels, n, m):

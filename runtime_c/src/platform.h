@@ -25,6 +25,13 @@ int cuvil_platform_thread_start(cuvil_thread *thread, void *(*entry)(void *), vo
 void cuvil_platform_thread_join(cuvil_thread *thread);
 void cuvil_platform_yield(void);
 
+/* The cpu that the caller runs on; -1 when unknown. */
+int32_t cuvil_platform_cpu(void);
+/* The caller's name to the system. */
+int32_t cuvil_platform_thread_id(void);
+/* Lets a thread run on every cpu that the caller may use but `cpu`, if there is another. */
+void cuvil_platform_keep_off(int32_t thread, int32_t cpu);
+
 /* Sleeps while *word == expected, until a wake; may return early. */
 void cuvil_platform_wait(atomic_uint *word, unsigned expected);
 /* Wakes up to `count` threads that wait on `word`. */

@@ -8,7 +8,7 @@
 #include "internal.h"
 #include "platform.h"
 
-enum { MAX_THREADS = 256, SPIN_NS = 30000, SPINS_PER_CLOCK = 32 };
+enum { MAX_THREADS = 256, SPIN_NS = 200000, SPINS_PER_CLOCK = 32 };
 
 /* state: generation << 33 | open << 32 | free seats << 16 | active workers */
 #define ACTIVE_MASK 0xffffu
@@ -26,6 +26,9 @@ typedef struct pool {
   _Atomic int64_t process; /* whose threads these are; -1 while a fork's child resets the pool */
   int32_t started;         /* workers; guarded by busy */
   int32_t spin_ns;
+  int32_t caller_cpu; /* workers keep off it; guarded by busy, like the next */
+  int32_t placed;     /* workers that know */
+  atomic_int born;    /* workers whose name is in `ids` */
   void (*body)(void *argument, int32_t worker);
   void *argument;
   int32_t limit;
@@ -36,6 +39,7 @@ typedef struct pool {
   atomic_uint finished; /* the caller sleeps on it */
   atomic_uint caller_sleeps;
   cuvil_thread workers[MAX_THREADS];
+  _Atomic int32_t ids[MAX_THREADS]; /* of the system, in the order that workers began */
 } pool;
 
 int32_t cuvil_default_threads(void) {
@@ -96,6 +100,7 @@ static void sleep_for_job(pool *p, uint64_t seen) {
 static void *worker_main(void *argument) {
   pool *p = argument;
   uint64_t seen = 0;
+  p->ids[atomic_fetch_add(&p->born, 1)] = cuvil_platform_thread_id();
   while (!atomic_load(&p->stopping)) {
     int32_t worker = join_job(p, &seen);
     if (worker) {
@@ -131,10 +136,25 @@ static int reset_after_fork(pool *p, int64_t process) {
   atomic_store(&p->state, generation << 33);
   atomic_store(&p->sleepers, 0);
   atomic_store(&p->caller_sleeps, 0);
-  p->started = 0;
+  p->started = p->placed = 0;
+  for (int32_t i = atomic_exchange(&p->born, 0); i-- > 0;) atomic_store(&p->ids[i], 0);
   atomic_store(&p->busy, 0);
   atomic_store(&p->process, process);
   return 1;
+}
+
+/* The caller's cpu is for the caller: a look at its number a job, system calls when it moved. */
+static void place_workers(pool *p) {
+  int32_t cpu = cuvil_platform_cpu(), born = atomic_load(&p->born);
+  if (cpu == p->caller_cpu && born == p->placed) return;
+  p->caller_cpu = cpu;
+  p->placed = 0;
+  for (int32_t i = 0; i < born; i++) {
+    int32_t id = atomic_load(&p->ids[i]);
+    if (!id) continue; /* it is about to be there */
+    cuvil_platform_keep_off(id, cpu);
+    p->placed++;
+  }
 }
 
 static void publish(pool *p, int32_t seats) {
@@ -171,6 +191,7 @@ static int32_t pool_run(void *state, void (*body)(void *argument, int32_t worker
   p->body = body;
   p->argument = argument;
   p->limit = seats + 1;
+  place_workers(p);
   publish(p, seats);
   body(argument, 0);
   wait_until_left(p);

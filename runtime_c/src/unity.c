@@ -14,6 +14,7 @@
 #include "bind.c"
 #include "context.c"
 #include "cpu_count_linux.c"
+#include "placement_linux.c"
 #include "device_calls.c"
 #include "devices.c"
 #include "launch.c"

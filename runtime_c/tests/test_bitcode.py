@@ -11,7 +11,8 @@ LIBC = {"malloc", "posix_memalign", "free", "memcpy", "memset", "memcmp", "bcmp"
 LIBC |= {"strcmp", "strncmp", "strchr", "strrchr", "strstr", "getenv", "getpid", "syscall"}
 LIBC |= {"open", "close", "read", "readlink", "lseek", "mmap", "munmap", "madvise", "sysconf"}
 LIBC |= {"pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "clock_gettime"}
-LIBC |= {"sched_getaffinity", "sched_yield", "__sched_cpucount", "dl_iterate_phdr"}
+LIBC |= {"sched_getaffinity", "sched_getcpu", "sched_setaffinity", "sched_yield"}
+LIBC |= {"__sched_cpucount", "dl_iterate_phdr"}
 
 llvm = pytest.importorskip("llvmlite.binding")
 pytest.importorskip("ziglang")

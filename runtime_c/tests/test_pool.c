@@ -1,6 +1,7 @@
 /* Pools: right results with any thread count, shared between models and threads, across fork. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -153,6 +154,32 @@ static void visit(void *argument, int32_t worker) {
 }
 
 /* The contract of cuvil_pool::run, which a program may also implement itself. */
+static int cpus[2]; /* of the caller and of its worker, in one job */
+
+static void look_where(void *argument, int32_t worker) {
+  cpus[worker] = sched_getcpu();
+  atomic_fetch_add((atomic_int *)argument, 1);
+  for (int i = 0; i < 2000000 && atomic_load((atomic_int *)argument) < 2; i++) sched_yield();
+}
+
+/* Also after a worker slept: nobody waits for a cpu while another is free. */
+static void test_workers_keep_off_the_callers_cpu(void) {
+  const cuvil_pool *pool;
+  cpu_set_t allowed;
+  int together = 0, apart = 0;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2) return;
+  CHECK(cuvil_pool_create(2, &pool) == CUVIL_OK);
+  for (int i = 0; i < 40; i++) {
+    atomic_int there = 0;
+    if (i % 4 == 0) usleep(3000);
+    CHECK(!pool->run(pool->state, look_where, &there, 2));
+    if (i < 8 || atomic_load(&there) < 2) continue; /* not awake yet, or too late for this job */
+    cpus[0] == cpus[1] ? together++ : apart++;
+  }
+  CHECK(together <= apart / 4); /* a caller may move while a job runs */
+  cuvil_pool_release(pool);
+}
+
 static void test_interface(void) {
   const cuvil_pool *pool;
   CHECK(cuvil_pool_create(4, &pool) == CUVIL_OK);
@@ -176,6 +203,7 @@ int main(void) {
   test_default_pool();
   test_threads_that_are_no_number();
   test_open_from_many_threads();
+  test_workers_keep_off_the_callers_cpu();
 #if !defined(__SANITIZE_THREAD__)
   test_fork();
 #endif

@@ -14,7 +14,7 @@ _ALLOWED = """
     strchr strrchr strcmp strncmp strlen strstr getenv
     free posix_memalign getauxval madvise mmap munmap open close read lseek readlink dl_iterate_phdr
     clock_gettime getpid sysconf syscall
-    __sched_cpucount sched_getaffinity sched_yield
+    __sched_cpucount sched_getaffinity sched_getcpu sched_setaffinity sched_yield
     sigfillset pthread_create pthread_join pthread_sigmask
 """
 ALLOWED = frozenset(_ALLOWED.split())

@@ -14,6 +14,9 @@ from statistics import median
 SHORTEST_SAMPLE_S = 500e-6
 """A sample shorter than this repeats its call, so that reading the clock does not matter."""
 
+SETTLE_S = 0.01
+"""Threads of the engine that ran before spin for a while, on cores that this one wants."""
+
 LONGEST_WARMED_S = 30e-3
 """Up to this long, a call runs once untimed before each sample.
 
@@ -88,6 +91,7 @@ def _repeats(call: Callable[[], object]) -> _Repeats:
 
 
 def _sample(call: Callable[[], object], repeats: _Repeats) -> float:
+    time.sleep(SETTLE_S)
     for _ in range(repeats.warm):
         call()
     return _seconds(call, repeats.timed)

@@ -42,7 +42,7 @@ from cuvil.codegen.llvm_util import (
     zero,
 )
 
-_TASK_OPERATIONS = 4_000_000  # multiply-adds*2, as for contractions
+_TASK_OPERATIONS = 1_000_000  # multiply-adds*2, as for contractions
 _MEMORY_FACTOR = 3  # a multiply-add here costs about three of a contraction's: it is all loads
 _TASKS_WANTED = 64
 _MOST_COLUMNS = 8

@@ -42,13 +42,16 @@ def choose(
     """Rows and columns of the result per tile; None where the cost is not below that share of a
     plain sum's.
 
-    pixels: images, rows and columns of the result.
+    pixels: images, rows and columns of the result; images that only a run knows count as one.
     """
     tiles = [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
     if min(channels, n) < LEAST_CHANNELS or taps == (1, 1) or not tiles:
         return None
-    images, rows, columns = pixels
-    if not (isinstance(images, int) and isinstance(rows, int) and isinstance(columns, int)):
+    _, rows, columns = pixels
+    images = pixels[0] if isinstance(pixels[0], int) else 1
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        if 1 in taps:
+            return None  # signals may be short, and have less to win
         few = [m for m in tiles if 4 * frequencies(m, taps) * channels * n <= _MOST_FREE_WEIGHTS]
         best = max(few, default=min(tiles))
         products = frequencies(best, taps) / (math.prod(best) * math.prod(taps))

@@ -15,7 +15,7 @@ from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.facts import TargetFacts
 
-TASK_OPERATIONS = 4_000_000  # multiply-adds*2 of a task, as for contractions
+TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task, as for contractions
 TASKS_WANTED = 64
 UNROLL = 4  # keys per trip of the softmax's loops; scratch has room for whole trips
 _MOST_QUERIES = 32  # per panel

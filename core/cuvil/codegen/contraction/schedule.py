@@ -16,7 +16,7 @@ from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 
-TASK_OPERATIONS = 4_000_000  # multiply-adds*2 of a task: 20 us and more on a fast core
+TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task: 4 us on a fast core
 TASKS_WANTED = 64  # enough for 16 threads to finish together
 _STREAM_ROWS = 10  # streaming B from memory costs as much as about this many rows of sums
 _MOST_ROWS = 28
