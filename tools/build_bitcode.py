@@ -24,6 +24,7 @@ FLAGS = [
     "-fno-stack-protector",
     "-fomit-frame-pointer",
     "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
     "-fno-sanitize=all",
     "-fno-builtin-bcmp",  # LLVM would call it in place of memcmp; objects import no such function
     "-Wall",
@@ -35,10 +36,11 @@ FLAGS = [
 # differ in one number, which cpu_count_linux.c knows.
 ANDROID = ["-D__ANDROID__"]
 FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding", "-Os"]
-FREESTANDING += ["-fno-unwind-tables", "-fshort-enums"]  # as compilers for such targets do
+FREESTANDING += ["-fshort-enums"]  # as compilers for such targets do
 OPERATING_SYSTEMS = ("linux", "macos", "windows")
 # LLVM's names of architectures that Zig has as a cpu of another: the least that they stand for.
 ARCHITECTURES = {
+    "armv7": ("arm", "generic+v7a-neon-d32-vfp3+vfp3d16"),
     "thumbv6m": ("thumb", "cortex_m0"),
     "thumbv7em": ("thumb", "cortex_m4"),
     "riscv32": ("riscv32", "generic_rv32+m+c"),

@@ -128,10 +128,11 @@ def compile_graph(
     chosen = chosen[:1] if best_only else chosen
     progress("plan")
     table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
-    rows = usable(table, [v.facts for v in chosen])
+    facts = [v.facts for v in chosen]
+    rows = usable(table, facts)
     name = identifier(options.name or graph.name)
     dynamic = options.memory_plan == "dynamic"
-    plan = _plan(graph, name, targets, Templates(templates_of(rows)), special, dynamic)
+    plan = _plan(graph, name, targets, Templates(templates_of(rows, facts)), special, dynamic)
     embedded = library and target.triple in backend.freestanding
     if embedded:
         refuse_unbounded(plan, target.triple)
@@ -151,6 +152,7 @@ def compile_graph(
             weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
             feature_names=() if embedded else backend.feature_names(),
             detect=backend.detect if library and not embedded else None,
+            helpers=backend.helpers.get(target.triple, ()),
             bitcode=_bitcode(backend, target, needed=library),
             library=library,
             embedded=embedded,

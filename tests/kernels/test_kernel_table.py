@@ -10,7 +10,14 @@ import pytest
 
 from cuvil import pipeline
 from cuvil.codegen.facts import TargetFacts
-from cuvil.codegen.kernel_table import CORE_ROWS, KernelCase, KernelRow, row_for, usable
+from cuvil.codegen.kernel_table import (
+    CORE_ROWS,
+    KernelCase,
+    KernelRow,
+    row_for,
+    templates_of,
+    usable,
+)
 from cuvil.codegen.template_llvm import TemplateCode, emit_contract
 from cuvil.engine.front_door import HostBuild, build_for_host, load_built, runnable_variants
 from cuvil.ir import nest
@@ -22,8 +29,9 @@ from cuvil.targets.target_list import Targets
 from tools.bench.kernels import case_arrays, case_feeds, case_graph, table
 
 CASES = [(row, case) for row in table() for case in row.cases]
-CONTRACT = next(row for row in CORE_ROWS if row.kind == "contract")
 NARROW, WIDE = TargetFacts("narrow"), TargetFacts("wide", vector_bits=512)
+SCALAR = TargetFacts("scalar", vector_bits=32)
+CONTRACT = row_for(CORE_ROWS, "contract", NARROW)
 
 
 def build(case: KernelCase) -> Built:
@@ -65,7 +73,8 @@ def test_rows_are_chosen_by_the_facts() -> None:
 def test_a_kind_that_not_every_target_has_code_for_is_not_planned() -> None:
     special = KernelRow("special", emit_contract, when=lambda facts: facts.vector_bits == 512)
     assert special in usable((special, *CORE_ROWS), [WIDE])
-    assert usable((special, *CORE_ROWS), [WIDE, NARROW]) == list(CORE_ROWS)
+    assert usable((special, *CORE_ROWS), [WIDE, NARROW]) == usable(CORE_ROWS, [NARROW])
+    assert "winograd" not in {row.kind for row in usable(CORE_ROWS, [NARROW, SCALAR])}
 
 
 @pytest.mark.parametrize("takes", [True, False])
@@ -84,3 +93,12 @@ def test_a_backends_row_goes_before_cores(takes: bool, monkeypatch: pytest.Monke
     check(build(case), case)
     best = next(v for v in runnable_variants(backend, target) if not v.products)
     assert emitted == ([f"case.{best.name}.k0_contract"] if takes else [])
+
+
+def test_a_template_of_some_targets_is_not_planned_where_others_take_part() -> None:
+    own = replace(CONTRACT, when=lambda facts: facts.vector_bits == 512)
+    rows = [own, replace(CONTRACT, template=None)]
+    assert templates_of(rows, [WIDE]) == [CONTRACT.template]
+    assert templates_of(rows, [WIDE, NARROW]) == []
+    contracts = [row for row in CORE_ROWS if row.kind == "contract"]
+    assert templates_of(contracts, [SCALAR, NARROW]) == [CONTRACT.template]

@@ -80,6 +80,7 @@ def build_code(
     weights_symbol: str | None = None,
     feature_names: Sequence[str] = (),
     detect: str | None = None,
+    helpers: Sequence[str] = (),
     bitcode: Sequence[str] = (),
     library: bool = False,
     embedded: bool = False,
@@ -87,7 +88,8 @@ def build_code(
 ) -> Code:
     """Emits LLVM IR for every kernel and variant, the main functions and the artefact.
 
-    detect: the feature function of the backend's shim. weights_symbol: data that is added to the
+    detect: the feature function of the backend's shim; helpers: those that LLVM's code calls, for
+    arithmetic that the cpu lacks. weights_symbol: data that is added to the
     object. bitcode: runtime and shim as files, of which kernels may call functions. library: all of
     them are linked in and internalised behind the C API. embedded: that of `codegen.embedded`.
     table: the generators of the plan's templates.
@@ -123,7 +125,7 @@ def build_code(
     elif library:
         code.exported = emit_api(glue, plan.name, variable, plan)
         code.renamed = renamed(plan.name)
-        kept["runtime"] = [*CALLED, *RENAMED.values(), *filter(None, [detect])]
+        kept["runtime"] = [*CALLED, *RENAMED.values(), *filter(None, [detect]), *helpers]
     for function in glue.functions:
         function.attributes.add("nounwind")
     code.units += _model_units(glue, facts, max(opt, 1), bitcode, kept)

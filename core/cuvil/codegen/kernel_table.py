@@ -73,9 +73,10 @@ def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[Ke
     return [row for row in rows if row.kind in served and any(map(row.when, targets))]
 
 
-def templates_of(rows: Sequence[KernelRow]) -> list[Template]:
-    """The templates of rows, in order."""
-    return [row.template for row in rows if row.template is not None]
+def templates_of(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[Template]:
+    """The templates of rows that serve every target, in order: what one target lays out for itself
+    may not suit another."""
+    return [r.template for r in rows if r.template is not None and all(map(r.when, targets))]
 
 
 def row_for(rows: Sequence[KernelRow], kind: str, facts: TargetFacts) -> KernelRow:
@@ -122,7 +123,7 @@ _QUERIES = (
 CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
     KernelRow("winograd", emit_winograd, cast(Template, winograd), _vectors, _TILES),
-    KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar),
+    KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar, _MATRICES[:1]),
     KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
     KernelRow("attention", emit_attention, cast(Template, attention), _vectors, _QUERIES),
 )

@@ -98,7 +98,8 @@ class Backend:
     sonames of the system's libraries that hold the C functions which an artefact imports.
     freestanding: triples without an operating system (`codegen.embedded`). support: triple ->
     names, as `fnmatch` takes them, of functions that every compiler of the target links from a
-    library of its own: arithmetic that the cpu lacks.
+    library of its own: arithmetic that the cpu lacks. helpers: triple -> functions of the shim that
+    do such arithmetic in libraries, which are linked without a compiler of the target's.
 
     Accelerators: emit: the kernel for one supported op. space: its memory, apart from the host's.
     """
@@ -120,6 +121,7 @@ class Backend:
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     freestanding: frozenset[str] = frozenset()
     support: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     emit: EmitFor | None = None
     space: MemorySpace = MemorySpace()
     api_version: int = API_VERSION
