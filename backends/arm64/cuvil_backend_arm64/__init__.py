@@ -9,7 +9,7 @@ from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.targets.backend import Backend, VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_arm64 import cortex_m
+from cuvil_backend_arm64 import armv7, cortex_m
 from cuvil_backend_arm64.features import CPUS, FEATURES
 from cuvil_backend_arm64.host import host
 from cuvil_backend_arm64.variants import LLVM_TRIPLES
@@ -32,21 +32,26 @@ def variants(target: Target) -> Sequence[VariantSpec]:
     """The builds for a target."""
     if target.triple in cortex_m.LLVM_TRIPLES:
         return cortex_m.variants(target)
+    if target.triple in armv7.LLVM_TRIPLES:
+        return armv7.variants(target)
     return hosted_variants(target)
 
 
 BACKEND = Backend(
     name="arm64",
     version=__version__,
-    triples=(*LLVM_TRIPLES, *cortex_m.LLVM_TRIPLES),
+    triples=(*LLVM_TRIPLES, *armv7.LLVM_TRIPLES, *cortex_m.LLVM_TRIPLES),
     aliases={
         "aarch64": "aarch64-linux-gnu",
         "arm64": "aarch64-linux-gnu",
         "aarch64-unknown-linux-gnu": "aarch64-linux-gnu",
         "aarch64-unknown-linux-musl": "aarch64-linux-musl",
         "aarch64-unknown-linux-android": "aarch64-linux-android",
+        "armv7": "armv7-linux-gnueabihf",
+        "armv7l": "armv7-linux-gnueabihf",
+        "armv7-unknown-linux-gnueabihf": "armv7-linux-gnueabihf",
     },
-    cpus={**CPUS, **dict.fromkeys(cortex_m.CPUS, ())},
+    cpus={**CPUS, **armv7.CPUS, **dict.fromkeys(cortex_m.CPUS, ())},
     features=FEATURES,
     variants=variants,
     host=host,
@@ -55,12 +60,15 @@ BACKEND = Backend(
     detect="cuvil_arm64_features",
     freestanding=frozenset(cortex_m.LLVM_TRIPLES),
     support=cortex_m.SUPPORT,
+    helpers=armv7.HELPERS,
     linker_emulation={
-        triple: "aarch64linux" for triple in LLVM_TRIPLES if triple.startswith("aarch64")
+        **dict.fromkeys(LLVM_TRIPLES, "aarch64linux"),
+        **dict.fromkeys(armv7.LLVM_TRIPLES, "armelf_linux_eabi"),
     },
     libraries={
         "aarch64-linux-gnu": ("libc.so.6", "libpthread.so.0"),
         "aarch64-linux-musl": ("libc.so",),
         "aarch64-linux-android": ("libc.so",),
+        "armv7-linux-gnueabihf": ("libc.so.6", "libpthread.so.0"),
     },
 )

@@ -12,10 +12,14 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("bf16", "bf16", ()),
     ("sve", "sve", ("fp16",)),
     ("sve2", "sve2", ("sve",)),
+    ("neon", "neon", ()),
+    ("vfp4", "vfp4", ()),
 )  # name, LLVM's name, what comes with it
 FEATURES = {
     name: Feature(name, bit, llvm, implies) for bit, (name, llvm, implies) in enumerate(_ROWS)
 }
+
+NARROW = ("neon", "vfp4")  # of 32-bit cpus, which others have in any case
 
 _V82 = ("fp16", "dotprod")
 _V84 = (*_V82, "fp16fml")

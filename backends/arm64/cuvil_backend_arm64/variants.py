@@ -9,7 +9,7 @@ from cuvil.codegen.facts import TargetFacts
 from cuvil.errors import TargetError
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_arm64.features import CPUS, FEATURES, closure
+from cuvil_backend_arm64.features import CPUS, FEATURES, NARROW, closure
 
 LLVM_TRIPLES = {
     "aarch64-linux-gnu": "aarch64-unknown-linux-gnu",
@@ -40,6 +40,8 @@ def variants(target: Target) -> Sequence[VariantSpec]:
         return [_build(triple, "generic", (), *row) for row in _BUILDS]
     if target.cpu and target.cpu not in CPUS:
         raise TargetError(f"{target.cpu} does not run {target.triple}")
+    if unknown := [word for word in target.features if word[1:] in NARROW]:
+        raise TargetError(f"{target.triple} knows no feature '{unknown[0][1:]}'")
     have = set(closure(CPUS.get(target.cpu, ())))
     for word in target.features:
         if word[0] == "+":
@@ -87,7 +89,8 @@ def _facts(
     triple: str, cpu: str, features: tuple[str, ...], dots: Mapping[str, str]
 ) -> TargetFacts:
     """features: all of them; LLVM must leave out others that it knows the cpu to have."""
-    words = [("+" if name in features else "-") + FEATURES[name].llvm for name in FEATURES]
+    wide = [name for name in FEATURES if name not in NARROW]
+    words = [("+" if name in features else "-") + FEATURES[name].llvm for name in wide]
     l1_bytes, l1_ways, l2_bytes = _CACHES.get(cpu, (32 * 1024, 4, 512 * 1024))
     return TargetFacts(
         triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,

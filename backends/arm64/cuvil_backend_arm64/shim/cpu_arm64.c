@@ -2,7 +2,7 @@
  * cuvil_backend_arm64/features.py. */
 #include <stdint.h>
 
-enum { FP16, DOTPROD, FP16FML, I8MM, BF16, SVE, SVE2 };
+enum { FP16, DOTPROD, FP16FML, I8MM, BF16, SVE, SVE2, NEON, VFP4 };
 
 uint64_t cuvil_arm64_features(void);
 
@@ -23,12 +23,23 @@ static uint64_t bit(unsigned long word, int position, int feature) {
   return (uint64_t)(word >> position & 1u) << feature;
 }
 
+#if defined(__arm__)
+
+uint64_t cuvil_arm64_features(void) { /* bits of AT_HWCAP are others there */
+  unsigned long one = getauxval(AT_HWCAP);
+  return bit(one, 12, NEON) | bit(one, 16, VFP4);
+}
+
+#else
+
 uint64_t cuvil_arm64_features(void) {
   unsigned long one = getauxval(AT_HWCAP), two = getauxval(AT_SECOND);
   return bit(one, HAS_ASIMDHP, FP16) | bit(one, HAS_ASIMDDP, DOTPROD) |
          bit(one, HAS_ASIMDFHM, FP16FML) | bit(two, HAS2_I8MM, I8MM) | bit(two, HAS2_BF16, BF16) |
          bit(one, HAS_SVE, SVE) | bit(two, HAS2_SVE2, SVE2);
 }
+
+#endif
 
 #elif defined(__APPLE__)
 
