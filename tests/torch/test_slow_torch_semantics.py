@@ -1,4 +1,4 @@
-"""torch.compile(m, backend="cuvil") means what eager means: views, writes, layouts, types, weights."""
+"""torch.compile(m, backend="cuvil") means what eager means: views, writes, layouts, weights."""
 
 from __future__ import annotations
 
@@ -172,7 +172,9 @@ def test_changed_weights_give_new_results() -> None:
         torch.testing.assert_close(run(x), model(x))
         model[1].running_mean.add_(1)
         torch.testing.assert_close(run(x), model(x))
-        model.load_state_dict({k: torch.rand_like(v.float()) for k, v in model.state_dict().items()})
+        model.load_state_dict(
+            {k: torch.rand_like(v.float()) for k, v in model.state_dict().items()}
+        )
 
 
 def test_replaced_weights_give_new_results() -> None:

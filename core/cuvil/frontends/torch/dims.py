@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.utils._sympy import functions as extra
 
@@ -68,7 +68,8 @@ def _dim(e: Any) -> Dim:
     rule = _RULES.get(e.func)
     if rule is None:
         raise UnsupportedError(f"the size {e} is no expression that Cuvil has")
-    return rule(e)
+    found: Dim = rule(e)
+    return found
 
 
 def _each(function: Callable[..., Dim]) -> Callable[[Any], Dim]:

@@ -127,10 +127,11 @@ def _order(value: Any) -> tuple[int, ...]:
         return ()
     if value.dim() < 2 or not all(type(d) is int for d in (*value.shape, *value.stride())):
         return _symbolic_order(value)
-    axes = sorted(range(value.dim()), key=lambda k: (-value.stride(k), -value.shape[k], k))
+    strides = tuple(value.stride())
+    axes = sorted(range(value.dim()), key=lambda k: (-strides[k], -value.shape[k], k))
     step = 1
     for axis in reversed(axes):
-        if value.shape[axis] != 1 and value.stride(axis) != step:
+        if value.shape[axis] != 1 and strides[axis] != step:
             return ()
         step *= value.shape[axis]
     plain = [k for k in axes if value.shape[k] != 1]

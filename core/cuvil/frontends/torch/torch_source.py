@@ -41,7 +41,7 @@ class TorchSource(GraphSource):
             digest.update(line.encode())
         for name, tensor in (*self.constants.items(), *_attributes(self.module)):
             digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-            digest.update(memoryview(bytes_of(tensor)))
+            digest.update(bytes_of(tensor).data)
         return digest.digest()
 
     def graph(self) -> Graph:

@@ -18,7 +18,7 @@ _FREE = (  # views and the like: not worth an engine of their own
 )  # fmt: skip
 
 
-class _Support(OperatorSupportBase):  # type: ignore[misc]
+class _Support(OperatorSupportBase):
     def __init__(self, bad: Collection[str]) -> None:
         self.bad = bad
 

@@ -29,7 +29,7 @@ def flash_attention(
     width = cx.dims(q)[-1]
     if scale is None and not (isinstance(width, int) and width):
         cx.fail(f"heads of {width} elements")
-    factor = scale if scale is not None else 1 / math.sqrt(width)
+    factor = scale if scale is not None else 1 / math.sqrt(float(width))  # type: ignore[arg-type]
     if cx.type(q).rank == 4:
         k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
     operands = [q, k, v] if attn_mask is None else [q, k, v, attn_mask]

@@ -244,18 +244,6 @@ def bicubic(
     return _resized(cx, x, 2, "cubic", how, () if align_corners else scales)
 
 
-@aten("_upsample_bilinear2d_aa")
-def linear_smooth(
-    cx: Cx, x: Value, output_size: Ints, align_corners: bool, *scales: float | None
-) -> Value:
-    """As bilinear; a smaller image takes all pixels into account."""
-    if align_corners or any(s is not None for s in scales):
-        cx.fail("antialias with scales or aligned corners")
-    return cx.b.resize(
-        x, mode="linear", axes=(2, 3), dims=cx.result.dims, antialias=True, coordinate="half_pixel"
-    )
-
-
 def _resized(
     cx: Cx,
     x: Value,

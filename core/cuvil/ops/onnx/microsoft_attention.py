@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim
+from cuvil.ops.compose.attention import repeated_heads
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import as_i64, as_value
 from cuvil.ops.onnx.microsoft import MS
