@@ -25,6 +25,7 @@ class TargetFacts:
     abi: LLVM's name of how functions are called, "" for what it takes for these features.
     float_bits: of the widest float that there are instructions for, 0 for none.
     vector_bits: width of the widest register worth using; vector_registers: how many.
+    integer_registers: how many hold sums of integers, 0 where those are the vector registers.
     vector_group: registers that one instruction may take as one; longer work for fewer of them.
     in_order: instructions wait for each other in program order, so loads go well before their use.
     scalar_products: one instruction multiplies a vector by a number in a register of another kind.
@@ -36,7 +37,8 @@ class TargetFacts:
     tune: LLVM's name of a cpu whose costs its scheduler goes by, where that is not `cpu`.
     dots: group of `GROUPS` -> the intrinsic (sums, left, right) -> sums over one vector of groups;
     for bytes where they have none: "s8s8x4", the same of signed ones on both sides, or "i16x2" ->
-    (left, right) -> sums of pairs of products.
+    (left, right) -> sums of pairs of products. Of scalar targets: "i16x2" -> (left, right, sum),
+    and "s8x2" -> bytes 0 and 2 of a register as such a pair.
     """
 
     triple: str
@@ -48,6 +50,7 @@ class TargetFacts:
     float_bits: int = 64
     vector_bits: int = 128
     vector_registers: int = 16
+    integer_registers: int = 0
     vector_group: int = 1
     in_order: bool = False
     scalar_products: bool = False
@@ -65,6 +68,11 @@ class TargetFacts:
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register, or 1."""
         return max(1, self.vector_bits // dtype_bits(dtype))
+
+    def registers(self, dtype: str) -> int:
+        """Registers for sums of products of elements, or groups, of `dtype`."""
+        integer = dtype in GROUPS and dtype != "bf16x2"
+        return (integer and self.integer_registers) or self.vector_registers
 
     @property
     def scalar(self) -> bool:

@@ -43,6 +43,8 @@ def dot(
     if dtype == "u8s8x4":
         if is_shifted(dtype, lanes, facts):
             return _call(b, facts.dots[_SHIFTED], y, x, total, dtype)
+        if facts.scalar and "s8x2" in facts.dots:
+            return _add_halves(b, x, y, total, facts)
         pairs = facts.dots.get("i16x2") if lanes == facts.lanes(dtype) else None
         return _add_pairs(b, x, y, total, pairs) if pairs else _add_bytes(b, x, y, total)
     for left, right in zip(_halves(b, x), _halves(b, y), strict=True):
@@ -117,6 +119,21 @@ def _add_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, name:
     high = b.lshr(left, eight), b.ashr(right, eight)
     for pair in (low, high):
         total = b.add(total, b.call(function, pair))
+    return total
+
+
+def _add_halves(
+    b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, facts: TargetFacts
+) -> ir.Value:
+    """The same in registers that hold two 16-bit integers."""
+    widen = declare(b.module, facts.dots["s8x2"], I32, [I32])
+    multiply = declare(b.module, facts.dots["i16x2"], I32, [I32] * 3)
+    turn = declare(b.module, "llvm.fshr.i32", I32, [I32] * 3)
+    eight, bytes_0_and_2 = ir.Constant(I32, 8), ir.Constant(I32, 0x00FF00FF)
+    low = b.and_(x, bytes_0_and_2), b.call(widen, [y])
+    high = b.and_(b.lshr(x, eight), bytes_0_and_2), b.call(widen, [b.call(turn, [y, y, eight])])
+    for pair in (low, high):
+        total = b.call(multiply, [*pair, total])
     return total
 
 

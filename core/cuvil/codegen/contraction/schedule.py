@@ -181,7 +181,7 @@ def tile_shape(
 ) -> MicroKernel:
     """The micro-kernel for a tile of `size` rows and `vectors` vectors."""
     sums = size[0] * size[1] * vectors
-    room = facts.vector_registers - vectors - 1
+    room = facts.registers(spec.dtype) - vectors - 1
     chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
     while chains > 1 and sums * chains > room:
         chains //= 2
@@ -221,7 +221,7 @@ def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tup
 
 def _most_rows(spec: ContractionSpec, facts: TargetFacts, lanes: int, vectors: int) -> int:
     """Rows of `vectors` sums each, beside so many vectors of B and what is read of A."""
-    room = facts.vector_registers - vectors
+    room = facts.registers(spec.dtype) - vectors
     if facts.scalar_products:
         return room // vectors
     if facts.in_order and not facts.lane_products:  # a number of A for each row, loaded early
@@ -229,7 +229,7 @@ def _most_rows(spec: ContractionSpec, facts: TargetFacts, lanes: int, vectors: i
     rows = (room - (1 if facts.fma else 2)) // vectors
     if facts.lane_products:  # a vector of A for each row, two of B, one to shift by
         others = 2 + is_shifted(spec.dtype, lanes, facts)
-        return min(rows, (facts.vector_registers - others) // (vectors + 1))
+        return min(rows, (facts.registers(spec.dtype) - others) // (vectors + 1))
     return rows
 
 
