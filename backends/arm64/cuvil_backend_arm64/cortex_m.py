@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.errors import TargetError
@@ -19,19 +19,21 @@ SUPPORT = dict.fromkeys(LLVM_TRIPLES, ("__aeabi_*", "__*hf2", "__*sf2", "__*df2"
 @dataclass(frozen=True)
 class _Cpu:
     """float_bits: of the widest float of its FPU. registers: for sums: the FPU's, or what thumb
-    code reaches. features: what LLVM is to believe beside its name."""
+    code reaches. features: what LLVM is to believe beside its name. dots: as in TargetFacts."""
 
     triple: str
     float_bits: int = 0
     registers: int = 6
     fma: bool = False
     features: str = ""
+    dots: Mapping[str, str] = field(default_factory=dict)
 
 
+_DSP = {"i16x2": "llvm.arm.smlad", "s8x2": "llvm.arm.sxtb16"}
 _CPUS = {
     # Its fused instruction takes longer than the two that it stands for.
-    "cortex-m4": _Cpu(M4, 32, 32),
-    "cortex-m7": _Cpu(M4, 32, 32, True, "-fp64"),  # many have no double precision
+    "cortex-m4": _Cpu(M4, 32, 32, dots=_DSP),
+    "cortex-m7": _Cpu(M4, 32, 32, True, "-fp64", _DSP),  # many have no double precision
     "cortex-m0": _Cpu(M0),
     "cortex-m0plus": _Cpu(M0),
     "cortex-m1": _Cpu(M0),
@@ -50,6 +52,7 @@ def variants(target: Target) -> Sequence[VariantSpec]:
     facts = TargetFacts(
         LLVM_TRIPLES[cpu.triple], name, cpu.features, pointer_bits=32, relocation="static",
         float_bits=cpu.float_bits, vector_bits=32, vector_registers=cpu.registers, fma=cpu.fma,
-        l1_bytes=8 * 1024, l1_ways=4, l2_bytes=16 * 1024,
+        integer_registers=min(cpu.registers, 10), l1_bytes=8 * 1024, l1_ways=4,
+        l2_bytes=16 * 1024, dots=cpu.dots,
     )  # fmt: skip
     return [VariantSpec(name, (), facts)]
