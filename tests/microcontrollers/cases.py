@@ -107,9 +107,14 @@ CASES: dict[str, Case] = {
         {"three": np.array([3])},
     ),
     "bytes": Case(
-        """(uint8[2, 24] x) => (int32[2, 10] y) { y = MatMulInteger(x, w, z) }""",
-        {"x": _random.integers(0, 256, (2, 24), np.uint8)},
-        {"w": _random.integers(-128, 128, (24, 10), np.int8), "z": np.array(128, np.uint8)},
+        "(uint8[5, 64] x) => (int32[5, 20] y) { y = MatMulInteger(x, w, z) }",
+        {"x": _random.integers(0, 256, (5, 64), np.uint8)},
+        {"w": _random.integers(-128, 128, (64, 20), np.int8), "z": np.array(128, np.uint8)},
+    ),
+    "least": Case(
+        "(uint8[1, 24] x) => (int32[1, 10] y) { y = MatMulInteger(x, w) }",
+        {"x": np.full((1, 24), 255, np.uint8)},
+        {"w": np.full((24, 10), -128, np.int8)},
     ),
     "codes": Case(
         """(uint8[1, 4, 6, 6] x) => (uint8[1, 8, 6, 6] y) {

@@ -107,6 +107,16 @@ def test_the_same_bytes_twice(tmp_path: Path) -> None:
     assert first.files["a"].read_bytes() == second.files["a"].read_bytes()
 
 
+@pytest.mark.parametrize(("board", "pairs"), [("cortex-m4", True), ("cortex-m0", False)])
+def test_bytes_are_multiplied_in_pairs_where_the_cpu_can(
+    board: str, pairs: bool, tmp_path: Path
+) -> None:
+    model = CASES["bytes"].model("bytes")
+    made = compile_to_folder(model, tmp_path, TARGETS[board], emit=("asm",))
+    text = "".join(path.read_text() for path in made.files["asm"].glob("*.s"))
+    assert ("\tsmlad\t" in text) == pairs
+
+
 @pytest.mark.parametrize("name", ["norm", "doubles", "integers", "codes"])
 def test_every_kind_of_model_links_without_libm(name: str, tmp_path: Path) -> None:
     """Nothing but arithmetic is asked for, whatever the cpu lacks: the compile would fail."""
