@@ -111,6 +111,18 @@ def test_a_mistake_is_told_with_the_way_out(
         resolve(*asked)
 
 
+def test_a_package_that_is_installed_is_not_asked_for(install: Install) -> None:
+    """Its backend does not serve that triple, whatever the architecture."""
+
+    def variants(target: Target) -> list[VariantSpec]:
+        return []
+
+    variants.__module__ = "cuvil_backend_cuda.variants"
+    install(abacus=replace(HOST_CPU, variants=variants, aliases={"cudb": "abacus-linux-gnu"}))
+    with pytest.raises(TargetError, match=r"unknown target 'cuda'; did you mean 'cudb'\?"):
+        find("cuda")
+
+
 def test_no_backend_at_all(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.platform, "machine", lambda: "riscv64")
     install()

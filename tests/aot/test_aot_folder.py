@@ -123,7 +123,7 @@ def test_without_a_linker_the_message_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "linkers", list)
-    with pytest.raises(CompileError, match="pip install ziglang"):
+    with pytest.raises(CompileError, match=r"pip install 'cuvil\[link\]'"):
         compile_to_folder(dense(), tmp_path / "so", ONE, emit=("so",))
     assert names(tmp_path / "so") == set()
     artefact = compile_to_folder(dense(), tmp_path / "a", ONE, emit=("a", "o"))

@@ -170,7 +170,7 @@ def test_usage_errors_and_help(cuvil: Command) -> None:
 
 
 def test_targets_and_doctor(cuvil: Command) -> None:
-    (row, *_) = cuvil("targets", "--json").json
+    (row, *_) = cuvil("targets", "--json").json["backends"]
     assert row["triples"] and row["cpus"] and row["features"]
     assert row["name"] in cuvil("targets").out
     report = cuvil("doctor", "--json").json

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuvil.aot.runner.values import Value, read_values, write_values
 from cuvil.aot.write import compile_to_folder
 from cuvil.options import Options
 from cuvil_runtime import include_dir
 from tests import small_models
 from tools.conformance.c_program import Caller
-from tools.conformance.c_values import Value, read_values, write_values
 from tools.conformance.forms import forms
 from tools.conformance.suite import Suite
 from tools.models.c_program import CProgramError, c_compiler

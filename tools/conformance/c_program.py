@@ -1,4 +1,4 @@
-"""The C program `call_model.c`: built once per process, then it calls one library after another.
+"""The C program of `cuvil run`: built once per process, it calls one library after another.
 
 On this machine, or on an emulated one of another kind.
 """
@@ -15,13 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cuvil.aot.runner.program import SOURCE, Folder, read_response, write_request
 from cuvil.aot.write import Artefact
-from cuvil.ir.groups import NONE, SEQUENCE, TENSOR, Group, with_places
-from tools.conformance.c_values import Value, read_values, write_values
+from cuvil.errors import RuntimeFailure
 from tools.foreign import ForeignError, Machine, compile_c
 from tools.models.c_program import CProgramError, c_compiler
-
-SOURCE = Path(__file__).with_name("call_model.c")
 
 
 class Caller:
@@ -53,13 +51,13 @@ class Caller:
         header. Raises CProgramError with what the program, or its end, said.
         """
         request, response = self.folder / "request", self.folder / "response"
-        groups, _ = _groups(artefact, "inputs")
-        write_values(request, [_joined(g, [inputs[n] for n in names]) for g, names in groups])
+        folder = Folder(artefact.folder, artefact.manifest)
+        write_request(folder, inputs, request)
         self._ask(f"{artefact.files['so']} {artefact.name} {request} {response}")
-        groups, tensors = _groups(artefact, "outputs")
-        found = zip(groups, read_values(response), strict=True)
-        arrays = [array for (group, _), value in found for array in _parts(group, value)]
-        return dict(zip(tensors, arrays, strict=True))
+        try:
+            return read_response(folder, response)
+        except RuntimeFailure as error:
+            raise CProgramError(str(error)) from error
 
     def _ask(self, line: str) -> None:
         process = self._running()
@@ -95,30 +93,6 @@ class Caller:
             self._process.stdin.close()
             self._process.wait()
         self._scratch.cleanup()
-
-
-def _groups(artefact: Artefact, side: str) -> tuple[list[tuple[Group, list[str]]], list[str]]:
-    """Inputs or outputs with the names of their tensors, and all those names."""
-    names = [port["name"] for port in artefact.manifest[side]]
-    ports = artefact.manifest.get("ports")
-    groups = [Group(**port) for port in ports[side]] if ports else list(map(Group, names))
-    return [(group, [names[k] for k in places]) for group, places in with_places(groups)], names
-
-
-def _joined(group: Group, arrays: list[np.ndarray]) -> Value:
-    if group.kind == SEQUENCE:
-        return arrays
-    return arrays[0] if arrays else None
-
-
-def _parts(group: Group, value: Value) -> list[np.ndarray]:
-    if group.kind == SEQUENCE and isinstance(value, list) and len(value) == group.count:
-        return value
-    if group.kind == TENSOR and isinstance(value, np.ndarray):
-        return [value]
-    if group.kind == NONE and value is None:
-        return []
-    raise CProgramError(f"output '{group.name}' of kind {group.kind} came as {type(value)}")
 
 
 @lru_cache

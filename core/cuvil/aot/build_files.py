@@ -9,7 +9,8 @@ if(NOT TARGET {target})
   add_library({target} {kind} IMPORTED)
   set_target_properties({target} PROPERTIES
     IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{file}"
-    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}};${{CMAKE_CURRENT_LIST_DIR}}/include"{more})
+    INTERFACE_INCLUDE_DIRECTORIES
+      "${{CMAKE_CURRENT_LIST_DIR}};${{CMAKE_CURRENT_LIST_DIR}}/include"{more})
 endif()
 """
 

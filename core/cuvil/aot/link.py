@@ -110,8 +110,8 @@ def link_shared(
         )
     if not found:
         raise CompileError(
-            f"{output.name} needs a linker and there is none: 'pip install ziglang' brings one; "
-            "an object or archive (--emit o, --emit a) needs none"
+            f"{output.name} needs a linker and there is none: pip install 'cuvil[link]' brings "
+            "one; an object or archive (--emit o, --emit a) needs none"
         )
     failures = []
     for linker in found:
@@ -121,8 +121,8 @@ def link_shared(
         except CompileError as error:
             failures.append(str(error))
     raise CompileError(
-        f"no linker could make {output.name} ({'; '.join(failures)}): 'pip install ziglang' brings "
-        "one for every target; an object or archive (--emit o, --emit a) needs none"
+        f"no linker could make {output.name} ({'; '.join(failures)}): pip install 'cuvil[link]' "
+        "brings one for every target; an object or archive (--emit o, --emit a) needs none"
     )
 
 

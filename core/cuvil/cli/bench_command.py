@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from cuvil.cli.inputs import Array
     from cuvil.cli.peers import Call
     from cuvil.engine.engine import Engine
+    from cuvil.options import Options
 
 OWN = "cuvil"
 
@@ -45,38 +47,102 @@ def bench(
     no_graph_fusion: arg.NoGraphFusion = False,
     no_cache: arg.NoCache = False,
     custom: arg.Custom = None,
+    remote: Annotated[
+        str, typer.Option(metavar="USER@HOST[:PORT]", help="time it there, by ssh and scp")
+    ] = "",
+    ssh_config: Annotated[str, typer.Option(help="a file of ssh's for --remote")] = "",
     as_json: arg.Json = False,
 ) -> None:
     """Times a model beside other engines, in turn in one process: ratios are medians of rounds."""
-    from cuvil.cli.console import print_json, progress
-    from cuvil.cli.inputs import make_inputs
-    from cuvil.cli.models import engine_for
-    from cuvil.cli.timing import interleaved
+    from cuvil.cli.console import print_json
 
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
         precision=precision, variant=variant, passes=passes, disable=disable_rule,
         disable_kernel=disable_kernel, no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
     )  # fmt: skip
-    with progress() as stages:
-        engine = engine_for(model, options, threads, not no_cache, stages)
-        sizes = arg.parse_sizes("--size", size)
-        feed = make_inputs(engine, inputs, sizes, seed, "random")
-        calls = {OWN: own_call(engine, feed)}
-        peers, skipped = load_peers(arg.split_words(vs), model, feed, threads, stages)
-        calls |= peers
-        stages("measure")
-        timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=seconds)
-        shapes = {n: list(a.shape) for n, a in feed.items()}
-        asked = {"skipped": skipped, "threads": threads, "model": model, "inputs": shapes}
-        result = summary(calls, timings) | asked
-        if kernels:
-            stages("time the kernels")
-            result["kernels"] = kernel_rows(engine, model, options, feed)
+    wanted = _Wanted(model, options, threads, seconds)
+    made = arg.Made(inputs, arg.parse_sizes("--size", size), seed)
+    if remote:
+        result = _remote(wanted, made, remote, ssh_config, [*(vs or ()), *["kernels"] * kernels])
+    else:
+        result = _local(wanted, made, arg.split_words(vs), kernels, not no_cache)
     if as_json:
         print_json(result)
     else:
         tell(result)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is timed: a model with the options of its compile, on so many threads, for so long."""
+
+    model: str
+    options: Options
+    threads: int
+    seconds: float
+
+    def about(self, feed: Mapping[str, Array], skipped: Mapping[str, str]) -> dict[str, Any]:
+        """What stands beside the figures."""
+        shapes = {name: list(array.shape) for name, array in feed.items()}
+        return {"skipped": skipped, "threads": self.threads, "model": self.model, "inputs": shapes}
+
+
+def _local(
+    wanted: _Wanted, made: arg.Made, names: list[str], kernels: bool, cache: bool
+) -> dict[str, Any]:
+    """Figures of this machine."""
+    from cuvil.cli.console import progress
+    from cuvil.cli.inputs import make_inputs
+    from cuvil.cli.models import engine_for
+    from cuvil.cli.timing import interleaved
+
+    model, options, threads = wanted.model, wanted.options, wanted.threads
+    with progress() as stages:
+        engine = engine_for(model, options, threads, cache, stages)
+        feed = make_inputs(engine, made.words, made.sizes, made.seed, "random")
+        calls = {OWN: own_call(engine, feed)}
+        peers, skipped = load_peers(names, model, feed, threads, stages)
+        calls |= peers
+        stages("measure")
+        timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=wanted.seconds)
+        result = summary(calls, timings) | wanted.about(feed, skipped)
+        if kernels:
+            stages("time the kernels")
+            result["kernels"] = kernel_rows(engine, model, options, feed)
+    return result
+
+
+def _remote(
+    wanted: _Wanted, made: arg.Made, address: str, config: str, others: list[str]
+) -> dict[str, Any]:
+    """Figures of another machine."""
+    from cuvil.cli import remote
+    from cuvil.cli.console import progress
+    from cuvil.cli.foreign import folder_for
+    from cuvil.cli.inputs import inputs_for
+    from cuvil.errors import OptionError
+    from cuvil.version import VERSION
+
+    if others:
+        raise OptionError(f"--remote times {OWN} alone: leave out --vs and --kernels")
+    host = remote.parse_host(address, config)
+    with progress() as stages:
+        stages(f"ask {host}")
+        options = remote.options_for(host, wanted.model, wanted.options)
+        with folder_for(wanted.model, options, stages) as (folder, scratch):
+            feed = inputs_for(
+                folder.inputs, folder.symbols, made.words, made.sizes, made.seed, "random"
+            )
+            stages(f"run on {host}")
+            found = remote.time_there(host, folder, feed, scratch, wanted.threads, wanted.seconds)
+    row = {
+        "median_ms": found.median_ns / 1e6,
+        "best_ms": found.best_ns / 1e6,
+        "samples": found.samples,
+        "settings": f"{OWN} {VERSION}, {found.variant}, threads {found.threads}, on {host}",
+    }
+    return {"engines": {OWN: row}, "remote": str(host)} | wanted.about(feed, {})
 
 
 def own_call(engine: Engine, feed: Mapping[str, Array]) -> Call:

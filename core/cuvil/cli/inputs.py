@@ -42,16 +42,28 @@ def make_inputs(
     seed: int = 0,
     default: str | None = None,
 ) -> dict[str, Array]:
-    """An array for every input of an engine.
+    """An array for every input of an engine; see `inputs_for`."""
+    return inputs_for(engine.get_inputs(), engine.model.symbols, words, sizes, seed, default)
 
-    sizes: extents of symbolic dims where arrays are made up; others take their least value, at
-    least 1. default: the value of inputs that `words` do not name.
+
+def inputs_for(
+    inputs: Sequence[TensorInfo],
+    symbols: Mapping[str, tuple[int, int | None]],
+    words: Sequence[str] | None,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+    default: str | None = None,
+) -> dict[str, Array]:
+    """An array for every input, as the words of a command line say.
+
+    symbols: least and greatest value of each. sizes: extents of symbolic dims where arrays are made
+    up; others take their least value, at least 1. default: the value of inputs that `words` do not
+    name.
 
     InputError for an input without a value, OptionError for a value that cannot be read.
     """
-    inputs = engine.get_inputs()
     _check_sizes(sizes or {}, inputs)
-    least = {name: max(1, low) for name, (low, _) in engine.model.symbols.items()}
+    least = {name: max(1, low) for name, (low, _) in symbols.items()}
     extents = {**least, **(sizes or {})}
     given = parse_inputs(words, [i.name for i in inputs])
     rng = np.random.default_rng(seed)

@@ -128,18 +128,23 @@ def _nearest(name: str, known: list[str]) -> str:
 def _unknown(text: str) -> str:
     names = [n for b in backends() for n in (*b.triples, *b.aliases)]
     arch = text.split("-")[0]
-    if arch in _packages():
+    if arch in packages() and packages()[arch] not in installed():
         return f"no installed backend serves '{text}': {_install_hint(arch)}"
     return f"unknown target '{text}'" + _nearest(text, names or ["cpu"])
 
 
 def _install_hint(arch: str) -> str:
-    package = _packages().get(arch)
+    package = packages().get(arch)
     return f"pip install {package}" if package else f"no backend for '{arch}' is known"
 
 
+def installed() -> frozenset[str]:
+    """The packages of the backends that load, by the names under which they are installed."""
+    return frozenset(backend.package.replace("_", "-") for backend in backends())
+
+
 @lru_cache(maxsize=1)
-def _packages() -> dict[str, str]:
-    """Architecture -> package: the one list of names that core has."""
+def packages() -> dict[str, str]:
+    """Architecture -> package that serves it: the one list of names that core has."""
     data: dict[str, str] = json.loads(files("cuvil").joinpath("data/backends.json").read_text())
     return data

@@ -1,23 +1,34 @@
 /* Calls compiled models from C, by the functions that their headers declare.
  *
+ *   call_model [THREADS [SECONDS]]    threads: of a run, 1 where it is not said; 0 is all
+ *
  * Reads lines "LIBRARY NAME REQUEST RESPONSE" and answers each with "ok VARIANT" or "failed:
- * REASON". Inputs are in the file REQUEST, outputs go to RESPONSE: a count, then values one after
- * another, in this machine's byte order (tools/conformance/c_values.py writes and reads them):
+ * REASON". With SECONDS it times runs for about so long, and the answer goes on: " THREADS SAMPLES
+ * MEDIAN BEST", in nanoseconds per run. With CUVIL_MODEL defined as a model's name, and its header
+ * included before this file, it calls that one, which is linked with it, whatever the line names.
+ *
+ * Inputs are in the file REQUEST, outputs go to RESPONSE: a count, then values one after another,
+ * in this machine's byte order (values.py writes and reads them):
  *
  *   u8 kind, u8 dtype, u8 rank, u8 0
  *   tensor:   i64 extent * rank, u64 bytes, data (of strings: each its i64 size, then its bytes)
  *   sequence: i64 count, its values
  *   none
  */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#ifndef CUVIL_MODEL
 #include <dlfcn.h>
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cuvil/cuvil.h"
 
 enum { GUARD = 64, MESSAGE = 1024 }; /* bytes behind every output that must stay as they are */
+enum { LEAST = 5, MOST = 1000 };     /* samples */
 
 /* The functions of one library, named as in its header. */
 typedef struct functions {
@@ -33,6 +44,7 @@ typedef struct functions {
                       cuvil_value *outputs);
   const char *(*status_text)(cuvil_status status);
   const char *(*variant)(const cuvil_model *model);
+  int32_t (*threads)(const cuvil_model *model);
 } functions;
 
 typedef struct values {
@@ -162,6 +174,13 @@ static void write_values(const char *path, const values *outputs) {
   if (fclose(file)) fail("the response cannot be written");
 }
 
+#ifdef CUVIL_MODEL
+#define JOINED(name, function) name##_##function
+#define OF(name, function) JOINED(name, function)
+#define TAKE(field) f.field = OF(CUVIL_MODEL, field)
+#else
+#define TAKE(field) *(void **)&f.field = symbol(handle, name, #field)
+
 static void *symbol(void *handle, const char *prefix, const char *name) {
   char full[512];
   snprintf(full, sizeof full, "%s_%s", prefix, name);
@@ -169,13 +188,20 @@ static void *symbol(void *handle, const char *prefix, const char *name) {
   if (!found) fail("the library has no %s", full);
   return found;
 }
+#endif
 
-static functions find(void *handle, const char *name) {
+static functions find(const char *library, const char *name) {
   functions f;
-#define TAKE(field) *(void **)&f.field = symbol(handle, name, #field)
-  TAKE(artefact), TAKE(open), TAKE(close), TAKE(context_create), TAKE(context_destroy);
-  TAKE(context_message), TAKE(shapes), TAKE(run), TAKE(status_text), TAKE(variant);
-#undef TAKE
+#ifdef CUVIL_MODEL
+  (void)library, (void)name;
+  f.artefact = &OF(CUVIL_MODEL, artefact);
+#else
+  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) fail("%s", dlerror());
+  TAKE(artefact);
+#endif
+  TAKE(open), TAKE(close), TAKE(context_create), TAKE(context_destroy), TAKE(context_message);
+  TAKE(shapes), TAKE(run), TAKE(status_text), TAKE(variant), TAKE(threads);
   return f;
 }
 
@@ -237,14 +263,66 @@ static values run(const functions *f, const cuvil_model *model, cuvil_context *c
   return outputs;
 }
 
-static void call(const char *library, const char *name, const char *request, const char *response) {
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Makes an output ready for the next run: the runtime's memory is asked for anew. */
+static void again(cuvil_value *output) {
+  if (output->borrowed) *output = cuvil_output(NULL, 0);
+  for (int64_t i = 0; output->kind == CUVIL_SEQUENCE && i < output->shape[0]; i++) {
+    again((cuvil_value *)output->data + i);
+  }
+}
+
+/* Nanoseconds per run over `repeats` of them. */
+static double sample(const functions *f, const cuvil_model *model, cuvil_context *context,
+                     const values *inputs, values *outputs, int64_t repeats) {
+  int64_t start = nanoseconds();
+  for (int64_t i = 0; i < repeats; i++) {
+    for (uint32_t k = 0; k < outputs->count; k++) again(&outputs->items[k]);
+    expect(f, f->run(model, context, inputs->items, outputs->items), "run", context);
+  }
+  return (double)(nanoseconds() - start) / (double)repeats;
+}
+
+static int by_size(const void *a, const void *b) {
+  double difference = *(const double *)a - *(const double *)b;
+  return (difference > 0) - (difference < 0);
+}
+
+/* Samples of at least half a millisecond, until the time is up; what they say as text. */
+static const char *measure(const functions *f, const cuvil_model *model, cuvil_context *context,
+                           const values *inputs, values *outputs, double seconds) {
+  static double samples[MOST];
+  static char text[128];
+  double once = sample(f, model, context, inputs, outputs, 1);
+  int64_t repeats = once < 500e3 ? (int64_t)(500e3 / (once + 1)) + 1 : 1;
+  int64_t end = nanoseconds() + (int64_t)(seconds * 1e9);
+  int count = 0;
+  while (count < MOST && (count < LEAST || nanoseconds() < end)) {
+    samples[count++] = sample(f, model, context, inputs, outputs, repeats);
+  }
+  qsort(samples, (size_t)count, sizeof *samples, by_size);
+  snprintf(text, sizeof text, " %d %d %.0f %.0f", (int)f->threads(model), count, samples[count / 2],
+           samples[0]);
+  return text;
+}
+
+typedef struct settings {
+  int32_t threads;
+  double seconds;
+} settings;
+
+static void call(const char *library, const char *name, const char *request, const char *response,
+                 const settings *set) {
   values inputs = read_values(request);
-  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) fail("%s", dlerror());
-  functions f = find(handle, name);
+  functions f = find(library, name);
   char message[MESSAGE] = "";
   cuvil_options options = CUVIL_OPTIONS_INIT;
-  options.threads = 1;
+  options.threads = set->threads;
   options.message = message, options.message_bytes = sizeof message;
   cuvil_model *model;
   cuvil_context *context;
@@ -254,19 +332,22 @@ static void call(const char *library, const char *name, const char *request, con
   expect(&f, f.context_create(model, &context), "context", NULL);
   values outputs = run(&f, model, context, &inputs);
   write_values(response, &outputs);
+  const char *figures = "";
+  if (set->seconds > 0) figures = measure(&f, model, context, &inputs, &outputs, set->seconds);
+  printf("ok %s%s\n", f.variant(model), figures);
   f.context_destroy(context);
-  printf("ok %s\n", f.variant(model));
   f.close(model);
 }
 
 /* Memory of one call is not freed: the operating system does that when the program ends. */
-int main(void) {
+int main(int count, char **arguments) {
   static char library[4096], name[512], request[4096], response[4096];
+  settings set = {count > 1 ? atoi(arguments[1]) : 1, count > 2 ? atof(arguments[2]) : 0};
   while (scanf("%4095s %511s %4095s %4095s", library, name, request, response) == 4) {
     if (setjmp(failed)) {
       printf("failed: %s\n", reason);
     } else {
-      call(library, name, request, response);
+      call(library, name, request, response, &set);
     }
     fflush(stdout);
   }

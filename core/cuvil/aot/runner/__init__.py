@@ -1,0 +1,1 @@
+"""Runs what was compiled for other machines: a C program of our own, under an emulator or there."""
