@@ -36,9 +36,9 @@ from tools.bench.hot_loops import Loop, Syntax, loops, speed
 from tools.models import zoo
 
 ROOT = Path(__file__).resolve().parents[2]
-_DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "i8": np.int8}
+_DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "i8": np.int8}
 MODELS = ("silero-vad-ifless", "ocr-cls", "resnet18", "resnet18-u8s8")
-_SUMS = {"f32": "f32", "bf16": "f32", "u8": "i32"}
+_SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "u8": "i32"}
 _WHOLE_TILES = "64x256 256x64"
 _PRODUCTS = (
     KernelCase("contract", ((64, 256), (256, 64)), {"spec": "ab,bc->ac"}, (1,)),
@@ -143,20 +143,15 @@ def rows(
 ) -> Iterator[Row]:
     """Kernels of all builds of a triple, with the shares of the cpus that run them."""
     target = find(bench.triple)[1]
+    builds = {c: {v.name for v in variants_of(backend, replace(target, cpu=c))} for c in bench.cpus}
     for variant in variants_of(backend, target):
-        able = [c for c in bench.cpus if set(variant.requires) <= features_of(backend, c)]
+        able = [cpu for cpu, names in builds.items() if variant.name in names]
         for kind, case, dtype in of(variant):
             loop = hottest(bench, variant, case, dtype)
             what = " ".join("x".join(map(str, shape)) for shape in case.operands[:2])
             facts = variant.facts
             shares = {c: speed(loop, facts.triple, c, facts.features).share for c in able}
             yield Row(variant.name, kind, what, dtype, loop, shares)
-
-
-def features_of(backend: Backend, cpu: str) -> set[str]:
-    """What a cpu has, implied features too."""
-    mask = backend.feature_bits(backend.cpus[cpu])
-    return {f.name for f in backend.features.values() if mask >> f.bit & 1}
 
 
 def missed(row: Row, bench: Bench) -> list[str]:

@@ -17,17 +17,19 @@ _LABEL = re.compile(r"^([.\w$]+):")
 @dataclass(frozen=True)
 class Syntax:
     """How to read a family's assembly: patterns of what multiplies and adds, of loads, and of
-    memory on the stack. state: of what sets how later instructions work, "" for nothing."""
+    memory on the stack. state: of what sets how later instructions work, "" for nothing. hint: what
+    tells llvm-mca so, with the pattern's groups, in capitals; "": that instruction itself."""
 
     multiply: str
     load: str
     stack: str
     state: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """An innermost loop. before: the last instruction in front of it that sets a state."""
+    """An innermost loop. before: the last in front of it that sets a state, or hints of it."""
 
     lines: tuple[str, ...]
     syntax: Syntax
@@ -80,8 +82,15 @@ def loops(assembly: str, syntax: Syntax) -> list[Loop]:
 
 def _loop(lines: Sequence[str], start: int, end: int, syntax: Syntax) -> Loop:
     body = tuple(filter(_is_instruction, lines[start : end + 1]))
-    earlier = [line for line in lines[:start] if syntax.state and re.search(syntax.state, line)]
-    return Loop(body, syntax, tuple(earlier[-1:]))
+    return Loop(body, syntax, _state(lines[:start], syntax))
+
+
+def _state(earlier: Sequence[str], syntax: Syntax) -> tuple[str, ...]:
+    found = [re.search(syntax.state, line) for line in earlier] if syntax.state else []
+    last = next((match for match in reversed(found) if match), None)
+    if last is None:
+        return ()
+    return tuple(last.expand(syntax.hint).upper().splitlines()) or (last.string,)
 
 
 def _is_instruction(line: str) -> bool:
