@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,14 @@ def disassembler() -> str | None:
 
 
 def undeclared(path: Path, features: str) -> list[str]:
-    """Instructions of an object that a cpu with LLVM's `features` alone does not have."""
-    command = [disassembler() or "llvm-objdump", "-d", f"--mattr={features}", str(path)]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    """Instructions of an object that a cpu with LLVM's `features` alone does not have.
+
+    What the object says of itself is left out: the disassembler would take its word.
+    """
+    program = disassembler() or "llvm-objdump"
+    with tempfile.NamedTemporaryFile(suffix=".o") as bare:
+        strip = [program.replace("objdump", "objcopy"), "--wildcard", "-R", ".*.attributes"]
+        subprocess.run([*strip, str(path), bare.name], check=True)
+        command = [program, "-d", f"--mattr={features}", bare.name]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [line for line in text.splitlines() if "<unknown>" in line]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cuvil.codegen.facts import TargetFacts
+from cuvil.errors import TargetError
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.target import Target
 from cuvil_backend_riscv.features import CPUS, FEATURES, RV64GC, closure
@@ -46,22 +47,38 @@ _BUILDS = (
 
 def variants(target: Target) -> Sequence[VariantSpec]:
     """Without a cpu: builds for vector registers of 512, 256 and at least 128 bits, and for none.
-    With one: its best build for models with products of half floats, and the best for others; they
-    use the bit instructions that it has."""
+    With one, or with features: its best build for models with products of half floats, and the best
+    for others. Bit instructions are used where they are asked for by name alone, since kernels
+    before Linux 6.4 do not tell of them. Raises TargetError for what is not of 64 bits, and where
+    rv64gc lacks a part.
+    """
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
         return [_variant(triple, build, ()) for build in _BUILDS]
+    if target.cpu and target.cpu not in CPUS:
+        known = ", ".join(CPUS)
+        raise TargetError(f"cpu '{target.cpu}' is not of {target.triple} (cpus: {known})")
+    have = _features(target)
+    fitting = [build for build in _BUILDS if have >= closure(build.needs)]
+    best = next(build for build in fitting if not build.products)
+    special = [build for build in fitting if build.products and build.bits == best.bits]
+    named = closure(tuple(word[1:] for word in target.features if word[0] == "+"))
+    extra = tuple(name for name in named & have if "v" not in closure((name,)))
+    return [_variant(triple, build, extra) for build in (*special, best)]
+
+
+def _features(target: Target) -> set[str]:
+    """All that a target has."""
     have = set(closure((*RV64GC, *CPUS.get(target.cpu, ()))))
     for word in target.features:
         if word[0] == "+":
             have |= closure((word[1:],))
         else:
             have = {f for f in have if word[1:] not in closure((f,))}
-    fitting = [build for build in _BUILDS if have >= set(closure(build.needs))]
-    best = next(build for build in fitting if not build.products)
-    special = [build for build in fitting if build.products and build.bits == best.bits]
-    extra = tuple(name for name in FEATURES if name in have and not closure((name,)) & {"v"})
-    return [_variant(triple, build, extra) for build in (*special, best)]
+    lacking = [name for name in RV64GC if name not in have]
+    if lacking:
+        raise TargetError(f"{target.triple} is rv64gc: it has no builds without {lacking[0]}")
+    return have
 
 
 def _variant(triple: str, build: _Build, extra: tuple[str, ...]) -> VariantSpec:
@@ -71,7 +88,7 @@ def _variant(triple: str, build: _Build, extra: tuple[str, ...]) -> VariantSpec:
     facts = TargetFacts(
         triple, "generic-rv64", words, vector_bits=build.bits, vector_registers=32, vector_group=4,
         in_order=True, scalar_products=True, fma=True, rounding=True, half="zvfh" in present,
-        l1_ways=4, tune="generic-ooo",
+        l1_ways=4, tune="generic-ooo", abi="lp64d",
     )  # fmt: skip
     if not build.bits:
         facts = replace(facts, **_PAIRS)
