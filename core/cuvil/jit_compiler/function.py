@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuvil import jit_compiler as lazy
 from cuvil.errors import CompileError, Error, TargetError
 from cuvil.ir.py_types import Type
 from cuvil.jit_compiler.frontend.source import Source, Unsupported, read_source
-from cuvil.jit_compiler.frontend.values import Failure
 from cuvil.jit_compiler.signature import describe, hints_of, kind_of
 from cuvil_runtime import _runtime
+
+if TYPE_CHECKING:
+    from cuvil.jit_compiler.frontend.values import Failure
 
 MAX_SIGNATURES = 8
 

@@ -271,6 +271,14 @@ int64_t *get(const Dict *dict, const int64_t *key) {
   return entry ? entry + 1 + dict->key_slots : nullptr;
 }
 
+int64_t *get_str(const Dict *dict, Str key) {
+  int64_t slots[2];
+  std::memcpy(slots, &key, sizeof key);
+  return get(dict, slots);
+}
+
+int64_t *get_int(const Dict *dict, int64_t key) { return get(dict, &key); }
+
 /* Takes a key out; the place of the value that it had, or NULL. */
 int64_t *pop(Dict *dict, const int64_t *key) {
   int64_t *entry = find_entry(dict, key, hash_key(dict->key_kinds, key));
@@ -303,6 +311,8 @@ const Symbol SYMBOLS[] = {
     {"py_list_sort", reinterpret_cast<void *>(sort)},
     {"py_dict_new", reinterpret_cast<void *>(make_dict)},
     {"py_dict_get", reinterpret_cast<void *>(get)},
+    {"py_dict_get_str", reinterpret_cast<void *>(get_str)},
+    {"py_dict_get_int", reinterpret_cast<void *>(get_int)},
     {"py_dict_put", reinterpret_cast<void *>(dict_put)},
     {"py_dict_pop", reinterpret_cast<void *>(pop)},
     {"py_dict_copy", reinterpret_cast<void *>(copy)},

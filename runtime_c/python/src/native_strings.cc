@@ -110,17 +110,35 @@ Str strip_of(Context *context, Str s, Str set, int64_t sides) {
   return piece(context, s, start, stop);
 }
 
+constexpr uint64_t EACH = 0x0101010101010101u;
+
+/* 0x20 in each of 8 ASCII characters that is one of 26 letters from `first` on. */
+uint64_t letters(uint64_t word, char first) {
+  uint64_t from = word + EACH * static_cast<uint64_t>(0x80 - first);
+  uint64_t beyond = word + EACH * static_cast<uint64_t>(0x80 - first - 26);
+  return (from & ~beyond & (EACH << 7)) >> 2;
+}
+
 /* Letters from `first` to `first` + 25 get their other case. */
 Str change_case(Context *context, const Str &s, char first) {
-  int64_t length = length_of(s), i = 0;
-  while (i < length && static_cast<unsigned char>(s.data[i] - first) > 25) i++;
-  if (i == length) return s;
-  char *to = static_cast<char *>(allocate(context, length));
-  for (i = 0; i < length; i++) {
-    char c = s.data[i];
-    to[i] = static_cast<char>(c ^ (static_cast<unsigned char>(c - first) <= 25 ? 32 : 0));
+  int64_t length = length_of(s);
+  char *to = static_cast<char *>(allocate(context, length + 8));
+  uint64_t changed = 0;
+  for (int64_t i = 0; i < length; i += 8) {
+    uint64_t word = 0, rest = static_cast<uint64_t>(length - i);
+    if (rest >= 8) {
+      std::memcpy(&word, s.data + i, 8);
+    } else {
+      for (uint64_t k = 0; k < rest; k++) {
+        word |= static_cast<uint64_t>(static_cast<unsigned char>(s.data[i + k])) << (8 * k);
+      }
+    }
+    uint64_t flips = letters(word, first);
+    changed |= flips;
+    word ^= flips;
+    std::memcpy(to + i, &word, 8);
   }
-  return ascii(to, length);
+  return changed ? ascii(to, length) : s;
 }
 
 Str lower(Context *context, Str s) {

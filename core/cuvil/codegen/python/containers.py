@@ -9,6 +9,7 @@ from llvmlite import ir
 from cuvil.codegen.llvm_util import I64, PTR, VOID, address, i64
 from cuvil.codegen.python.emit import Applied, Emit, function
 from cuvil.codegen.python.numbers import wrapped
+from cuvil.codegen.python.texts import flat
 from cuvil.codegen.python.values import load_value, slots, store_value, struct
 from cuvil.ir.py_types import BOOL, FLOAT, INT, STR, Dict, List, Set, Tuple, Type, members
 
@@ -182,7 +183,11 @@ def _dict_put(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
 @function("dict.find", "set.find")
 def _dict_find(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     """The address of a key's value as an int, 0 where it is not in."""
-    place = e.call("py_dict_get", PTR, [args[0], e.spill(args[1], op.kinds[1])])
+    suffix = {STR: "_str", INT: "_int"}.get(op.kinds[1])
+    if suffix is None:
+        place = e.call("py_dict_get", PTR, [args[0], e.spill(args[1], op.kinds[1])])
+    else:  # the same search twice, with nothing written between, is done once
+        place = e.call_reading(f"py_dict_get{suffix}", PTR, flat(e, args))
     return e.b.ptrtoint(place, I64)
 
 

@@ -78,6 +78,13 @@ class Emit:
         callee = declare(self.module, name, result, [a.type for a in args])
         return self.b.call(callee, args)
 
+    def call_reading(self, name: str, result: ir.Type, args: Sequence[ir.Value]) -> ir.Value:
+        """Calls a function that returns and only reads memory."""
+        callee = declare(self.module, name, result, [a.type for a in args])
+        for attribute in ("memory(read)", "nounwind", "willreturn"):
+            set.add(callee.attributes, attribute)  # FunctionAttributes.add refuses the first
+        return self.b.call(callee, args)
+
     def support(self, name: str, result: ir.Type, args: Sequence[ir.Value]) -> ir.Value:
         """Calls a function of the runtime's that takes the context first."""
         return self.call(name, result, [self.context, *args])

@@ -148,6 +148,8 @@ def _walk(t: Translator, node: ast.Call) -> Expression:
     name = ast.unparse(node.func)
     options = {k.arg: value_of(t, k.value) for k in node.keywords}
     start = options.pop("start", None)
+    if name == "zip" and "strict" in options and options["strict"].literal is False:
+        del options["strict"]
     items = [expression(t, a) for a in node.args]
     if name == "enumerate" and len(items) == 2:
         start = as_value(t, items.pop())

@@ -109,6 +109,8 @@ def _walk_cursor(t: Translator, walk: Walk) -> Cursor:
     if walk.how == "reversed":
         length = inner[0].length()
         last = t.apply("int.sub", [length, t.literal(1)], INT, overflow)
+        if inner[0].grows:
+            inner = [_checked(t, walk.parts[0], inner[0])]
         return Cursor(
             lambda: length,
             lambda i: inner[0].get(t.apply("int.sub", [last, i], INT, overflow)),
@@ -127,6 +129,16 @@ def _walk_cursor(t: Translator, walk: Walk) -> Cursor:
         lambda i: t.tuple_of([c.get(i) for c in inner]),
         any(c.grows for c in inner),
     )
+
+
+def _checked(t: Translator, items: Expression, cursor: Cursor) -> Cursor:
+    """A list from its end: it may get shorter meanwhile."""
+    if not isinstance(items, Val):
+        return cursor
+    kind, site = t.resolve(items.kind), t.site("IndexError", "a list that gets shorter")
+    assert isinstance(kind, List)
+    item = kind.item
+    return Cursor(cursor.length, lambda i: t.apply("list.get", [items, i], item, site))
 
 
 def _dict_cursor(t: Translator, how: str, table: Val) -> Cursor:

@@ -13,10 +13,11 @@ from cuvil.jit_compiler.frontend.expressions import (
     binary,
     condition,
     expression,
+    note_write,
     value_of,
 )
-from cuvil.jit_compiler.frontend.iteration import for_each
-from cuvil.jit_compiler.frontend.subscripts import delete_item, store_item
+from cuvil.jit_compiler.frontend.iteration import for_each, known
+from cuvil.jit_compiler.frontend.subscripts import delete_item, find_key, store_item
 from cuvil.jit_compiler.frontend.translator import Pending, Translator
 from cuvil.jit_compiler.frontend.values import Val
 
@@ -144,8 +145,28 @@ def _augmented_item(t: Translator, node: ast.AugAssign, target: ast.Subscript) -
     if isinstance(target.value, ast.Name) and target.value.id in t.env:
         owned = t.env[target.value.id].owned
         t.env[held.id] = t.env[held.id].__class__(t.env[held.id].kind, False, owned)
+    if isinstance(node.value, ast.Constant | ast.Name) and _augmented_value(t, node, place):
+        return
     before = expression(t, place)
     store_item(t, place, as_value(t, binary(t, node.op, before, expression(t, node.value))))
+
+
+def _augmented_value(t: Translator, node: ast.AugAssign, place: ast.Subscript) -> bool:
+    """`table[key] += plain`: the key is looked up once. False where that is not what it is."""
+    table = value_of(t, place.value)
+    kind = t.resolve(table.kind)
+    if not isinstance(kind, Dict) or isinstance(place.slice, ast.Slice):
+        return False
+    value = t.resolve(kind.value)
+    address = find_key(t, table, value_of(t, place.slice))
+    before = t.apply("dict.load", [address], known(t, value))
+    after = as_value(t, binary(t, node.op, before, expression(t, node.value)))
+    if t.resolve(after.kind) != value:
+        t.learn(kind.value, after.kind)
+        raise Pending("values of a dict")
+    note_write(t, place.value, kind)
+    t.do("dict.store", [address, after])
+    return True
 
 
 def _if(t: Translator, node: ast.If) -> None:
