@@ -14,9 +14,10 @@ from tools.torch_ops.report import by_operator, summary  # noqa: E402
 
 NATIVE = [
     "add", "floor_divide", "atan2", "where", "softmax", "var_mean", "argmax", "cummax", "slice",
-    "diagonal", "unfold", "index_put", "scatter_reduce", "sort", "addmm", "nn.functional.conv2d",
+    "diagonal", "unfold", "index_put", "scatter_reduce.amax", "sort", "addmm",
+    "nn.functional.conv2d",
     "nn.functional.conv_transpose2d", "nn.functional.max_pool2d", "nn.functional.layer_norm",
-    "nn.functional.adaptive_avg_pool2d", "nn.functional.scaled_dot_product_attention",
+    "nn.functional.adaptive_avg_pool2d", "special.i0e",
     "nonzero", "arange", "lgamma", "nn.functional.embedding",
 ]  # fmt: skip
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, dim_max
 from cuvil.ops.aten.context import Cx, Value
+from cuvil.ops.aten.promotion import cast
 from cuvil.ops.aten.registry import aten, aten_rows
 
 Ints = Sequence[int]
@@ -68,27 +70,41 @@ def average_pool(n: int) -> Callable[..., Value]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Value:
-        out = cx.result.dims[-n:]
-        kernel, pads = per_axis(kernel_size, n), per_axis(padding, n)
-        if divisor_override is not None and ceil_mode:
-            cx.fail("divisor_override with ceil_mode")
+        kind, kernel = cx.type(x).dtype.name, per_axis(kernel_size, n)
+        image = _spatial(cx, x, n)
+        if not cx.type(x).dtype.is_float:
+            image = cx.b.cast(image, to="f64")
+        window = {
+            "kernel": kernel,
+            "strides": per_axis(stride or kernel_size, n),
+            "dilations": [1] * n,
+            "pads": per_axis(padding, n) * 2,
+            "out": cx.result.dims[-n:],
+        }
+        if divisor_override is not None:
+            image, window["pads"] = _covered(cx, image, window), [0] * (2 * n)
         found = cx.b.emit(
-            "pool",
-            [_spatial(cx, x, n)],
-            kind="avg",
-            kernel=kernel,
-            strides=per_axis(stride or kernel_size, n),
-            dilations=[1] * n,
-            pads=pads * 2,
-            out=out,
-            count_include_pad=count_include_pad or divisor_override is not None,
+            "pool", [image], kind="avg", count_include_pad=count_include_pad, **window
         )
         if divisor_override is not None:
             factor = cx.b.scalar(math.prod(kernel) / divisor_override, found)
             found = cx.b.mul(found, factor)
-        return cx.b.reshape(found, dims=cx.result.dims)
+        return cx.b.reshape(cast(cx, found, kind), dims=cx.result.dims)
 
     return compose
+
+
+def _covered(cx: Cx, image: Value, window: dict[str, Any]) -> Value:
+    """An image with zeros about it, so that every window lies inside."""
+    low: list[Dim] = [0, 0]
+    high: list[Dim] = [0, 0]
+    for k, (size, step, out) in enumerate(
+        zip(window["kernel"], window["strides"], window["out"], strict=True)
+    ):
+        low.append(window["pads"][k])
+        reach = (out - 1) * step + size
+        high.append(dim_max(reach - cx.dims(image)[2 + k] - window["pads"][k], 0))
+    return cx.b.pad(image, cx.b.scalar(0, image), low=low, high=high)
 
 
 aten_rows(average_pool, {"avg_pool1d": 1, "avg_pool2d": 2, "avg_pool3d": 3})

@@ -160,3 +160,22 @@ def masked_select(cx: Cx, x: Value, mask: Value) -> Value:
     flat = cx.b.reshape(spread(cx, x, dims), dims=(product(dims),))
     place = places_of(cx, spread(cx, mask, dims), cx.result.dims[0])
     return cx.b.gather(flat, place, axis=0)
+
+
+@aten("nonzero_static")
+def nonzero_static(cx: Cx, x: Value, *, size: int, fill_value: int = -1) -> Value:
+    """Indices of the first elements that are not 0; a filler where there are fewer."""
+    b, dims, count = cx.b, cx.dims(x), cx.result.dims[0]
+    if not dims:
+        cx.fail("a scalar has no indices")
+    flat = b.reshape(cast(cx, x, "bool"), dims=(cx.type(x).size,))
+    total = b.reduce(b.cast(flat, to="i64"), kind="sum", axes=(0,))
+    place = b.positions(flat, count=count)
+    there = b.lt(b.iota(dims=(count,), axis=0), total)
+    columns = []
+    for extent in reversed(dims):
+        length = b.dims(dims=(extent,), shape=(), dtype="i64")
+        column = b.select(there, b.mod(place, length), b.scalar(fill_value, "i64"))
+        columns.append(b.reshape(column, dims=(count, 1)))
+        place = b.div(place, length)
+    return b.concat(*reversed(columns), axis=1) if len(columns) > 1 else columns[0]

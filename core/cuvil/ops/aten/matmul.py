@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cuvil.ir.dims import Dim
 from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.promotion import as_value, cast
@@ -87,8 +89,12 @@ def cdist(cx: Cx, x: Value, y: Value, p: float, compute_mode: Value = None) -> V
     b = cx.b
     x = b.reshape(x, dims=(*cx.dims(x)[:-1], 1, cx.dims(x)[-1]))
     y = b.reshape(y, dims=(*cx.dims(y)[:-2], 1, *cx.dims(y)[-2:]))
-    apart = b.abs(b.sub(x, y))
-    axes = (cx.type(apart).rank - 1,)
+    return norm_of(cx, b.abs(b.sub(x, y)), p)
+
+
+def norm_of(cx: Cx, apart: Value, p: float) -> Value:
+    """The p-norm of the last axis of numbers that are not negative."""
+    b, axes = cx.b, (cx.type(apart).rank - 1,)
     if p in (float("inf"), 1):
         return b.reduce(apart, kind="sum" if p == 1 else "max", axes=axes)
     if p == 0:
@@ -98,6 +104,25 @@ def cdist(cx: Cx, x: Value, y: Value, p: float, compute_mode: Value = None) -> V
         return b.sqrt(b.reduce(b.mul(apart, apart), kind="sum", axes=axes))
     total = b.reduce(b.pow(apart, b.scalar(p, apart)), kind="sum", axes=axes)
     return b.pow(total, b.scalar(1 / p, total))
+
+
+@aten("_pdist_forward")
+def pdist(cx: Cx, x: Value, p: float = 2) -> Value:
+    """The p-norm of the difference of every two rows, the first with all others first."""
+    rows = cx.dims(x)[0]
+    if not isinstance(rows, int):
+        cx.fail(f"pairs of {rows} rows")
+    first, second = (cx.b.const(k.astype(np.int64)) for k in np.triu_indices(rows, 1))
+    apart = cx.b.sub(cx.b.gather(x, first, axis=0), cx.b.gather(x, second, axis=0))
+    return norm_of(cx, cx.b.abs(apart), p)
+
+
+@aten("_linalg_det")
+def determinant(cx: Cx, x: Value) -> tuple[Value, Value, Value]:
+    """The determinant of every matrix, without its factors."""
+    if cx.used(1) or cx.used(2):
+        cx.fail("the factors of a determinant")
+    return cx.b.determinant(x), None, None
 
 
 @aten("_trilinear")

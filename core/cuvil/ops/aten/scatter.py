@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from cuvil.ir.dims import Dim
 from cuvil.ops.aten.context import Cx, Value
@@ -64,19 +68,49 @@ def scatter_reduce(
     include_self: bool = True,
 ) -> Value:
     """Elements combined along an axis, with those that are there, or without."""
-    if reduce not in _REDUCTIONS or cx.type(x).dtype.name == "bool":
-        cx.fail(f"reduce='{reduce}' of {cx.type(x).dtype.name}")
+    return _combined(cx, x, dim, index, source, reduce, include_self)
+
+
+def _combined(
+    cx: Cx, x: Value, dim: int, index: Value, source: Value, reduce: str, include_self: bool
+) -> Value:
+    """Elements combined with those that are there, or, where some are, with none but them."""
+    kind = cx.type(x).dtype.name
+    if kind == "bool":
+        x, source = (cast(cx, v, "u8") for v in (x, source))
     start = x if include_self else _neutral(cx, x, dim, index, reduce)
-    return _scattered(cx, start, dim, index, source, _REDUCTIONS[reduce])
+    how = "add" if reduce == "mean" else _REDUCTIONS[reduce]
+    if kind == "bool":  # u8 has no room for sums of truths
+        how = {"add": "max", "mul": "min"}.get(how, how)
+    found = _scattered(cx, start, dim, index, source, how)
+    if reduce == "mean":
+        found = _over_count(cx, found, dim, index, source, include_self)
+    return cast(cx, found, kind)
+
+
+def _over_count(
+    cx: Cx, total: Value, dim: int, index: Value, source: Value, include_self: bool
+) -> Value:
+    """Sums over how many elements went into each; integers are rounded down."""
+    b = cx.b
+    one = b.broadcast(b.scalar(1, total), dims=cx.dims(source))
+    own = b.broadcast(b.scalar(int(include_self), total), dims=cx.dims(total))
+    count = b.max(_scattered(cx, own, dim, index, one, "add"), b.scalar(1, total))
+    if cx.type(total).dtype.is_float:
+        return b.div(total, count)
+    return b.div(b.sub(total, b.mod(total, count)), count)
 
 
 def _neutral(cx: Cx, x: Value, dim: int, index: Value, reduce: str) -> Value:
     """`x` with the element that changes nothing where an index points to."""
     kind = cx.type(x).dtype
-    if reduce in ("amax", "amin") and not kind.is_float:
-        cx.fail(f"reduce='{reduce}' of integers without the elements that are there")
-    value = {"sum": 0.0, "prod": 1.0, "amax": float("-inf"), "amin": float("inf")}[reduce]
+    limits = (-math.inf, math.inf) if kind.is_float else _limits(kind.numpy)
+    value = {"prod": 1, "amax": limits[0], "amin": limits[1]}.get(reduce, 0)
     return _scattered(cx, x, dim, index, cx.b.scalar(value, x))
+
+
+def _limits(kind: Any) -> tuple[int, int]:
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 @aten("index_put", "_unsafe_index_put")
@@ -112,14 +146,55 @@ def _updates(
 
 
 def _masked(cx: Cx, x: Value, indices: Sequence[Value], values: Value, accumulate: bool) -> Value:
-    """One value where a mask of the leading axes holds."""
-    if len(indices) != 1 or cx.type(values).size != 1:
-        cx.fail("values by a mask: which goes where only a run can tell")
-    mask = indices[0]
+    """Values where a mask of the leading axes holds: one, or a row after the other."""
+    if len(indices) != 1:
+        cx.fail("a mask beside other indices")
+    b, mask, rank = cx.b, indices[0], cx.type(x).rank
+    rest = rank - cx.type(mask).rank
+    if cx.type(values).rank > rest and cx.dims(values)[0] != 1:
+        values = _rows_by_number(cx, mask, values)
+    elif cx.type(values).rank > rest:
+        values = b.reshape(values, dims=cx.dims(values)[1:])
+    mask = b.reshape(mask, dims=[*cx.dims(mask), *[1] * rest])
+    return b.select(mask, b.add(x, values) if accumulate else values, x)
+
+
+def _rows_by_number(cx: Cx, mask: Value, values: Value) -> Value:
+    """For every element of a mask, row k of the values, where it is the k-th that holds."""
+    b, dims = cx.b, cx.dims(values)
+    flat = b.cast(b.reshape(mask, dims=(cx.type(mask).size,)), to="i64")
+    number = b.cumulative(flat, kind="sum", axis=0, exclusive=True)
+    last = b.dims(dims=(dims[0] - 1,), shape=(), dtype="i64")
+    rows = b.gather(values, b.min(number, last), axis=0)
+    return b.reshape(rows, dims=(*cx.dims(mask), *dims[1:]))
+
+
+def _spread_index(cx: Cx, x: Value, dim: int, index: Value, source: Value) -> tuple[Any, ...]:
+    """(x with an axis at least, the axis, indices and source of the extents of what is written)."""
     rank = cx.type(x).rank
-    mask = cx.b.reshape(mask, dims=[*cx.dims(mask), *[1] * (rank - cx.type(mask).rank)])
-    value = cx.b.reshape(values, dims=())
-    return cx.b.select(mask, cx.b.add(x, value) if accumulate else value, x)
+    whole = x if rank else cx.b.reshape(x, dims=(1,))
+    axis, count = axis_in(cx, dim, max(rank, 1), "dim"), cx.type(index).size
+    dims = [count if k == axis else d for k, d in enumerate(cx.dims(whole))]
+    places = [count if k == axis else 1 for k in range(len(dims))]
+    place = spread(cx, cx.b.reshape(cast(cx, index, "i64"), dims=places), dims)
+    return whole, axis, place, cx.b.reshape(source, dims=dims)
+
+
+@aten("index_reduce")
+def index_reduce(
+    cx: Cx,
+    x: Value,
+    dim: int,
+    index: Value,
+    source: Value,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Value:
+    """Slices of an axis combined."""
+    whole, axis, place, source = _spread_index(cx, x, dim, index, source)
+    found = _combined(cx, whole, axis, place, source, reduce, include_self)
+    return cx.b.reshape(found, dims=cx.dims(x))
 
 
 def by_index(reduction: str) -> Callable[..., Value]:
@@ -128,20 +203,13 @@ def by_index(reduction: str) -> Callable[..., Value]:
     def compose(
         cx: Cx, x: Value, dim: int, index: Value, source: Value, *, alpha: Value = 1
     ) -> Value:
-        kind, rank = cx.type(x).dtype.name, cx.type(x).rank
-        how = reduction
+        kind, how = cx.type(x).dtype.name, reduction
         if kind == "bool" and how == "add":
             x, how = cast(cx, x, "u8"), "max"
         source = cast(cx, source, cx.type(x).dtype.name)
         if alpha != 1 and kind != "bool":
             source = cx.b.mul(source, as_value(cx, alpha, kind))
-        whole = x if rank else cx.b.reshape(x, dims=(1,))
-        axis = axis_in(cx, dim, max(rank, 1), "dim")
-        count = cx.type(index).size
-        dims = [count if k == axis else d for k, d in enumerate(cx.dims(whole))]
-        places = [count if k == axis else 1 for k in range(len(dims))]
-        place = spread(cx, cx.b.reshape(cast(cx, index, "i64"), dims=places), dims)
-        source = cx.b.reshape(source, dims=dims)
+        whole, axis, place, source = _spread_index(cx, x, dim, index, source)
         found = cx.b.scatter_elements(whole, place, source, axis=axis, reduction=how)
         return cast(cx, cx.b.reshape(found, dims=cx.dims(x)), kind)
 
@@ -183,12 +251,6 @@ def put(cx: Cx, x: Value, index: Value, source: Value, accumulate: bool = False)
 @aten("masked_scatter")
 def masked_scatter(cx: Cx, x: Value, mask: Value, source: Value) -> Value:
     """Where a mask holds, elements of the source, one after the other."""
-    b = cx.b
-    dims = cx.result.dims
-    x, mask = (spread(cx, v, dims) for v in (x, mask))
-    flat = b.reshape(mask, dims=(cx.type(mask).size,))
-    number = b.cumulative(b.cast(flat, to="i64"), kind="sum", axis=0, exclusive=True)
-    size = cx.type(source).size
-    last = b.dims(dims=(size - 1,), shape=(), dtype="i64")
-    picked = b.gather(b.reshape(source, dims=(size,)), b.min(number, last), axis=0)
-    return b.select(mask, b.reshape(picked, dims=dims), x)
+    x, mask = (spread(cx, v, cx.result.dims) for v in (x, mask))
+    flat = cx.b.reshape(source, dims=(cx.type(source).size,))
+    return cx.b.select(mask, _rows_by_number(cx, mask, flat), x)

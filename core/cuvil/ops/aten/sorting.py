@@ -86,3 +86,29 @@ def _with_nan(cx: Cx, x: Value, dim: int) -> tuple[Value, Value]:
     nan = b.scalar(float("nan"), value)
     first = b.reshape(first, dims=cx.dims(place))
     return b.select(some, nan, value), b.select(some, first, place)
+
+
+@aten("nanmedian.dim")
+def nanmedian(cx: Cx, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
+    """The element in the middle of those that are numbers."""
+    if not (cx.type(x).dtype.is_float and cx.type(x).rank):
+        return median(cx, x, dim, keepdim)
+    b, axis = cx.b, axis_in(cx, dim, cx.type(x).rank, "dim")
+    bad = b.isnan(x)
+    last = b.select(bad, b.scalar(float("inf"), x), x)
+    values, places = ordered(cx, last, _extent(cx, x, dim), dim, False)
+    good = b.cast(b.not_(bad), to="i64")
+    count = b.reduce(good, kind="sum", axes=(axis,), keepdims=True)
+    middle = b.max(b.sub(count, b.scalar(1, count)), b.scalar(0, count))
+    middle = b.div(middle, b.scalar(2, count))
+    value, place = (b.gather_elements(v, middle, axis=axis) for v in (values, places))
+    none = b.eq(count, b.scalar(0, count))
+    value = b.select(none, b.scalar(float("nan"), value), value)
+    dims = cx.result.dims
+    return b.reshape(value, dims=dims), b.reshape(place, dims=dims)
+
+
+@aten("nanmedian")
+def nanmedian_of_all(cx: Cx, x: Value) -> Value:
+    """The element in the middle of all that are numbers."""
+    return nanmedian(cx, cx.b.reshape(x, dims=(cx.type(x).size,)), 0)[0]
