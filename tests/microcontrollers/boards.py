@@ -14,6 +14,7 @@ import pytest
 
 from cuvil.aot.header import c_name
 from cuvil.aot.write import Artefact
+from tools.foreign import zig_environment
 
 FIRMWARE = Path(__file__).resolve().parents[2] / "examples" / "firmware"
 SLACK = 256  # bytes behind each output: where a run finds its size, there is room for the bound
@@ -91,7 +92,9 @@ def run_on(board: Board, calls: Sequence[Call], folder: Path) -> list[list[np.nd
 
 
 def _checked(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=zig_environment(), capture_output=True, text=True, timeout=60, check=False
+    )
     said = done.stdout + done.stderr
     assert done.returncode == 0, f"{' '.join(command[:4])}: {said}"
     return said

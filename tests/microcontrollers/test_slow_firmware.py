@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.foreign import zig_environment
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "firmware"
 CUVIL = 'exec "{0}" -c "from cuvil.cli import main; raise SystemExit(main())" "$@"'
 COMMANDS = {"cuvil": CUVIL, "python": 'exec "{0}" "$@"'}
@@ -47,7 +49,7 @@ def test_the_commands(number: int, programs: tuple[str, ...], folder: Path) -> N
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"no {program} (tools/setup qemu installs it)")
-    env = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    env = {**zig_environment(), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     commands = blocks()[number].replace("python make_model.py\n", "")
     done = subprocess.run(
