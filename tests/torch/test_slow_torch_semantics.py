@@ -250,3 +250,50 @@ def test_the_graph_can_be_inspected() -> None:
         compiled(lambda x: F.relu(x) + 1)(torch.ones(2))
     assert "aten.relu.default" in [str(n.target) for n in graphs[0].module.graph.nodes]
     assert isinstance(graphs[0].origin, torch.fx.GraphModule)
+
+
+def test_a_buffer_that_the_model_writes_is_no_constant() -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("past", torch.zeros(8, 4))
+            self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, x: Any) -> Any:
+            self.past[self.count[None]] = x
+            self.count += 1
+            return self.past.sum(0)
+
+    first, second = Counter(), Counter()
+    run = compiled(first)
+    with observed() as graphs:
+        for _ in range(4):
+            x = torch.randn(4)
+            torch.testing.assert_close(run(x), second(x))
+    torch.testing.assert_close(first.past, second.past)
+    assert len(graphs[0].engines) == 1
+
+
+def test_weights_that_keep_changing_become_inputs() -> None:
+    layer, x = torch.nn.Linear(4, 4).eval(), torch.randn(2, 4)
+    run = compiled(layer)
+    with observed() as graphs:
+        for _ in range(5):
+            torch.testing.assert_close(run(x), layer(x))
+            layer.weight.mul_(1.5)
+    assert 0 in graphs[0].written
+    assert len(graphs[0].engines) == 1
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_torchs_own_transformer_layer(norm_first: bool) -> None:
+    layer = torch.nn.TransformerEncoderLayer(
+        16, 2, 32, batch_first=True, norm_first=norm_first
+    ).eval()
+    same(layer, torch.randn(2, 5, 16))
+    mask = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    torch._dynamo.reset()
+    run, x = compiled(layer), torch.randn(2, 5, 16)
+    found, wanted = (f(x, src_key_padding_mask=mask) for f in (run, layer))
+    torch.testing.assert_close(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found[1, :3], wanted[1, :3], rtol=1e-4, atol=1e-5)

@@ -83,7 +83,7 @@ def _power(e: Any) -> Dim:
     return product([_dim(base)] * int(exponent))
 
 
-def _index(dividend: Any, divisor: Any, modulus: Any) -> Dim:
+def _index(dividend: Dim, divisor: Dim, modulus: Dim) -> Dim:
     return (dividend // divisor) % modulus
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch._functorch.aot_autograd import aot_module_simplified
+from torch._guards import TracingContext
 from torch.fx import GraphModule
 
 from cuvil.frontends.torch import decompositions
@@ -47,8 +48,8 @@ def backend(
         compiled: Callable[..., Any] = aot_module_simplified(
             module,
             list(example_inputs),
-            fw_compiler=lambda graph, inputs: compiler(graph),
-            inference_compiler=lambda graph, inputs: compiler(graph),
+            fw_compiler=lambda graph, inputs: compiler(graph, written=written_inputs()),
+            inference_compiler=lambda graph, inputs: compiler(graph, written=written_inputs()),
             decompositions=decompositions(),
         )
     except Exception as error:  # torch's own, of any class: it cannot take the graph apart
@@ -75,6 +76,14 @@ def static_tensors(module: GraphModule, inputs: Sequence[Any]) -> list[torch.Ten
         if isinstance(x, torch.nn.Parameter)
         or (node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type")
     ]
+
+
+def written_inputs() -> frozenset[int]:
+    """Places of the inputs that the graph under compilation writes to: they are no constants."""
+    context = TracingContext.try_get()
+    facts = context.fw_metadata if context is not None else None
+    infos = facts.input_info if facts is not None else []
+    return frozenset(k for k, info in enumerate(infos) if info.mutates_data)
 
 
 def _warn_of_gradients(module: GraphModule) -> None:

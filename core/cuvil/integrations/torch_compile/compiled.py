@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from cuvil.integrations.torch_compile.settings import Settings
 
 __all__ = ["Compiled"]
 
+MOST_CHANGES = 2  # of a weight; from then on it is read anew at every call
 MOST_WEIGHTS = 8  # sets of weights for which one graph is compiled; then it runs in eager
 
 
@@ -32,11 +34,13 @@ class FallbackWarning(UserWarning):
 class Compiled:
     """A module of ATen calls, with engines for it.
 
-    module: the graph, for inspection; origin: dynamo's, from which it was made. problems: nodes
-    that run in eager, once it has been called; failure: why the graph is not one engine.
-    is_part: of a graph that is in parts already. statics: ids of parameters and buffers. Weights
-    become part of the code: every call checks that they are the same, and unchanged; for others
-    the graph is compiled anew.
+    module: the graph, for inspection; origin: dynamo's, from which it was made. engines: what runs
+    it, by the weights that it was made for. problems: nodes that run in eager, once it has been
+    called; failure: why the graph is not one engine. is_part: of a graph that is in parts already.
+
+    statics: ids of parameters and buffers. Weights become part of the code: every call checks that
+    they are the same, and unchanged; for others the graph is compiled anew. written: places of
+    inputs that are no constants all the same.
     """
 
     _boxed_call = True  # AOTAutograd passes arguments as one list
@@ -49,32 +53,42 @@ class Compiled:
         statics: frozenset[int],
         origin: GraphModule | None = None,
         is_part: bool = False,
+        written: frozenset[int] = frozenset(),
     ) -> None:
         self.module = module
         self.origin = origin
         self.settings = settings
         self.statics = statics
         self.is_part = is_part
+        self.written = set(written)
         self.problems: list[Problem] = []
         self.failure: Error | None = None
         self.names = [n.name for n in module.graph.find_nodes(op="placeholder")]
         if not is_part:
             tell(self)
-        self._known: list[tuple[Constants, Callable[[Sequence[Any]], Any]]] = []
+        self._changes: Counter[int] = Counter()
+        self.engines: list[tuple[Constants, Callable[[Sequence[Any]], Any]]] = []
 
     def __call__(self, args: list[Any]) -> Any:
-        for constants, run in self._known:
+        for constants, run in self.engines:
             if constants.hold(args):
                 return run(args)
         return self._first(args)
 
     def _first(self, args: Sequence[Any]) -> Any:
-        constants = Constants(args, self.statics)
-        self._known = [known for known in self._known if not known[0].replaced(constants)]
-        if len(self._known) >= MOST_WEIGHTS:
+        constants = Constants(args, self.statics, self.written)
+        old = next((c for c, _ in self.engines if c.replaced(constants)), None)
+        if old is not None:
+            self.engines = [known for known in self.engines if known[0] is not old]
+            self._changes.update(old.changed(constants))
+            often = {k for k, n in self._changes.items() if n >= MOST_CHANGES}
+            if not often <= self.written:
+                self.written |= often
+                constants = Constants(args, self.statics, self.written)
+        if len(self.engines) >= MOST_WEIGHTS:
             return self.module(*args)
         run = self._compiled(constants.named(self.names))
-        self._known.insert(0, (constants, run))
+        self.engines.insert(0, (constants, run))
         return run(args)
 
     def _compiled(self, constants: Mapping[str, torch.Tensor]) -> Callable[[Sequence[Any]], Any]:

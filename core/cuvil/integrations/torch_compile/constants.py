@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter, is_, itemgetter
 from typing import Any
 
@@ -22,8 +22,12 @@ class Constants:
     A tensor without a version counter (made in inference mode) is no constant: it is read anew.
     """
 
-    def __init__(self, args: Sequence[Any], statics: frozenset[int]) -> None:
-        self.places = [k for k, x in enumerate(args) if id(x) in statics and _is_plain(x)]
+    def __init__(
+        self, args: Sequence[Any], statics: frozenset[int], written: Collection[int] = ()
+    ) -> None:
+        self.places = [
+            k for k, x in enumerate(args) if id(x) in statics and k not in written and _is_plain(x)
+        ]
         self.tensors = [args[k] for k in self.places]
         self._pick = _picker(self.places)
         self._state = self._now()
@@ -36,6 +40,14 @@ class Constants:
         """Whether `other` is of the same tensors, and so holds what they are now."""
         same = len(self.tensors) == len(other.tensors)
         return same and all(map(is_, self.tensors, other.tensors))
+
+    def changed(self, other: Constants) -> list[int]:
+        """Places of those that `other`, of the same tensors, has in another state."""
+        states = zip(
+            self.places, zip(*self._state, strict=True), zip(*other._state, strict=True),
+            strict=True,
+        )  # fmt: skip
+        return [place for place, old, new in states if old != new]
 
     def named(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """Placeholder -> tensor."""
