@@ -105,17 +105,18 @@ static int holds(const struct dl_phdr_info *library, uintptr_t address) {
 }
 
 static int visit(struct dl_phdr_info *library, size_t size, void *user) {
+  static const char program[] = "/proc/self/exe";
   library_search *search = user;
   (void)size;
   if (!holds(library, search->address)) return 0;
-  if (library->dlpi_name[0]) {
+  if (library->dlpi_name[0] && strcmp(library->dlpi_name, program)) {
     size_t length = strlen(library->dlpi_name);
     if (length < search->room) {
       memcpy(search->path, library->dlpi_name, length + 1);
       search->found = 1;
     }
-  } else { /* the program itself has no name */
-    ssize_t length = readlink("/proc/self/exe", search->path, search->room - 1);
+  } else { /* the program itself has no name, or this one where it is linked with musl's libc.a */
+    ssize_t length = readlink(program, search->path, search->room - 1);
     if (length > 0) search->path[length] = 0;
     search->found = length > 0;
   }

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 from cli.cli_runner import Command
 
-from cuvil.targets.registry import backends, find
+from cuvil.cli.foreign import this_triple
+from cuvil.targets.registry import backends
 from tests import small_models
 from tools.foreign import Machine, zig_environment
 
 
 def foreign_triples() -> list[str]:
     """Of each installed backend for other machines the first Linux: its default."""
-    mine = find("cpu")[0]
-    triples = [[t for t in b.triples if "-linux-" in t] for b in backends() if b is not mine]
+    mine = this_triple()
+    served = [backend.triples for backend in backends() if mine not in backend.triples]
+    triples = [[t for t in found if "-linux-" in t] for found in served]
     return [found[0] for found in triples if found]
 
 
