@@ -137,6 +137,29 @@ def test_decorators_with_and_without_arguments() -> None:
     torch.testing.assert_close(cuvil.compile(Dense(), cache=False)(X), Dense()(X))
 
 
+IMAGE = torch.linspace(-1, 1, 192).reshape(1, 3, 8, 8).to(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "keywords"),
+    [
+        (lambda d: d["a"][0] + d["b"], ({"a": [X], "b": X},), {}),
+        (lambda *a: a[0] - a[1], (X, X + 1), {}),
+        (lambda **a: a["p"] @ a["q"], (), {"p": X, "q": X.t()}),
+        (lambda a, b: (a * 2, 3, None, torch.ones(2)), (X, X), {}),
+        (torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last), (IMAGE,), {}),
+        (torch.nn.Dropout(), (X,), {}),
+        (lambda x: torch.nonzero(x > 0), (X,), {}),
+        (lambda x: x.sum().to(torch.bfloat16), (X,), {}),
+    ],
+)
+def test_forms_of_arguments_and_results(model: Any, args: Any, keywords: Any) -> None:
+    engine = compiled(model, keywords or args)
+    reference = model.eval() if isinstance(model, torch.nn.Module) else model
+    got, wanted = engine(*args, **keywords), reference(*args, **keywords)
+    torch.testing.assert_close(got, wanted)
+
+
 def test_what_cannot_be_compiled_is_said() -> None:
     with pytest.raises(cuvil.UnsupportedError, match=r"torch.export failed"):
         compiled(lambda x: x + 1 if x.sum() > 0 else x, X)

@@ -95,7 +95,8 @@ def violation(
     said: torch's own words."""
     names = record.names(axes)
     lines = [line.strip(" -") for line in said.splitlines()]
-    fixes = [line for line in lines if " = " in line and not line.startswith(("Not all", "You"))]
+    _, _, behind = said.partition("Suggested fixes:\n")
+    fixes = [line.strip() for line in behind.partition("\n\n")[0].splitlines() if " = " in line]
     hint = f"; what it keeps: {', '.join(fixes)}" if fixes else ""
     words = ", ".join(f"{n} = {e}" for n, e in promised.items())
     for guard in record.guards:
