@@ -36,7 +36,13 @@ from tools.bench.hot_loops import Loop, Syntax, loops, speed
 from tools.models import zoo
 
 ROOT = Path(__file__).resolve().parents[2]
-_DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "i8": np.int8}
+_DTYPES = {
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "u8": np.uint8,
+    "i8": np.int8,
+}
 MODELS = ("silero-vad-ifless", "ocr-cls", "resnet18", "resnet18-u8s8")
 _SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "u8": "i32"}
 _WHOLE_TILES = "64x256 256x64"

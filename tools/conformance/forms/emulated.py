@@ -1,7 +1,5 @@
-"""From C on an emulated machine: `CUVIL_MACHINE` is its triple, and behind a colon qemu's cpu.
-
-The last variant of the triple alone is compiled, which runs everywhere.
-"""
+"""From C on an emulated machine: `CUVIL_MACHINE` is its triple, and behind colons qemu's cpu and
+the variant to compile; without one the last of the triple, which runs everywhere."""
 
 from __future__ import annotations
 
@@ -16,19 +14,20 @@ from tools.conformance.forms.c import on
 from tools.foreign import Machine
 
 
-def options_for(machine: Machine) -> Options:
-    """Those of a compile for a machine of that kind, whatever it has."""
+def options_for(machine: Machine, variant: str = "") -> Options:
+    """Those of a compile of one variant for a machine of that kind; "": whatever it has."""
     served, target = find(machine.triple)
-    return Options(target=machine.triple, variant=variants_of(served, target)[-1].name)
+    last = variants_of(served, target)[-1].name
+    return Options(target=machine.triple, variant=variant or last)
 
 
 def backend() -> type[CuvilBackend]:
     """The form's backend."""
-    triple, _, cpu = os.environ.get("CUVIL_MACHINE", "").partition(":")
+    triple, cpu, variant, *_ = [*os.environ.get("CUVIL_MACHINE", "").split(":"), "", ""]
     if not triple:
         raise SystemExit("form emulated: CUVIL_MACHINE names no triple")
     machine = Machine(triple, cpu)
-    return on(machine, options_for(machine))
+    return on(machine, options_for(machine, variant))
 
 
 FORM = Form("emulated", "emulated", backend, rank=-2)
