@@ -10,9 +10,11 @@ from cuvil.codegen.llvm_util import (
     I16,
     I32,
     BFloat,
+    address,
     declare,
     filled,
     fma,
+    load,
     mangled,
     shaped,
     vector,
@@ -64,6 +66,33 @@ def _call(
     kind = vector(BFloat() if dtype == "bf16x2" else I8, 32 * lanes // _BITS[dtype])
     function = declare(b.module, name, total.type, [total.type, kind, kind])
     return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
+
+
+def part_bits(dtype: str) -> int:
+    """Bits of one part of a group."""
+    return _BITS[dtype]
+
+
+def in_parts(dtype: str, facts: TargetFacts) -> bool:
+    """Whether the parts of groups are multiplied one after another, each in a step of its own: for
+    cpus that work in order, with no instruction for several."""
+    return dtype in GROUPS and facts.in_order and not facts.dots
+
+
+def upper_part(b: ir.IRBuilder, groups: ir.Value, dtype: str) -> ir.Value:
+    """The number that the upper bits of each group of B are."""
+    if dtype == "u8s8x4":
+        return b.ashr(groups, filled(groups.type, 24))
+    return b.bitcast(b.and_(groups, filled(groups.type, 0xFFFF0000)), shaped(groups, F32))
+
+
+def lone_part(b: ir.IRBuilder, row: ir.Value, place: ir.Value, dtype: str) -> ir.Value:
+    """row[place], counted in parts of groups of A, as a number."""
+    if dtype == "u8s8x4":
+        return b.zext(load(b, row, place, I8), I32)
+    # In LLVM's own type, or it would widen the numbers of several rows in one vector.
+    part = b.load(address(b, row, place, I16), typ=BFloat(), align=2)
+    return b.fpext(part, F32)
 
 
 def is_shifted(dtype: str, lanes: int, facts: TargetFacts) -> bool:

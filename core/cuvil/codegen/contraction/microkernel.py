@@ -11,16 +11,22 @@ from llvmlite import ir
 from cuvil.codegen.contraction.dot import (
     add,
     dot,
+    in_parts,
+    lone_part,
     numbers_of,
+    part_bits,
     sum_type,
+    upper_part,
 )
 from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
 from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_steps
-from cuvil.codegen.facts import TargetFacts, dtype_bits
+from cuvil.codegen.facts import GROUPS, TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
+    I32,
     I64,
     PTR,
     element_type,
+    fma,
     i64,
     internal_function,
     load,
@@ -224,6 +230,10 @@ class _Emitter:
             done = b.mul(trips, i64(steps.lanes))
             start, count = b.add(start, done), b.sub(count, done)
         if self.shape.early:
+            if in_parts(self.shape.dtype, self.facts):
+                parts = GROUPS[self.shape.dtype] // part_bits(self.shape.dtype)
+                bounds = b.mul(start, i64(parts)), b.mul(count, i64(parts))
+                return early_steps(b, self._part_step(rows, panel, stride, parts), *bounds, sums)
             return early_steps(b, self._early_step(rows, panel, stride), start, count, sums)
 
         def trip(i: ir.Value, values: list[ir.Value], first: ir.Value, steps: int) -> list:
@@ -272,6 +282,37 @@ class _Emitter:
 
         def multiply(number: ir.Value, column: ir.Value, total: ir.Value) -> ir.Value:
             return dot(b, splat(b, number, shape.lanes), column, total, shape.dtype, facts)
+
+        return Step(len(rows), shape.vectors, operands, multiply)
+
+    def _part_step(
+        self, rows: list[ir.Value], panel: ir.Value, stride: ir.Value, parts: int
+    ) -> Step:
+        """A step for each part of a group: of B they are taken out of vectors of groups."""
+        b, shape, facts = self.b, self.shape, self.facts
+        bits = part_bits(shape.dtype)
+
+        def operands(k: ir.Value) -> Operands:
+            group, nth = b.udiv(k, i64(parts)), b.and_(k, i64(parts - 1))
+            row = b.mul(group, self.pitch)
+            place = k if shape.unit else b.add(b.mul(b.mul(group, i64(parts)), stride), nth)
+            up = b.trunc(b.sub(i64(32 - bits), b.mul(nth, i64(bits))), I32)
+            self._prefetch(panel, row)
+
+            def column(v: int) -> ir.Value:
+                groups = self._column(panel, row, v)
+                return upper_part(b, b.shl(groups, splat(b, up, shape.lanes)), shape.dtype)
+
+            def number(i: int) -> ir.Value:
+                return lone_part(b, rows[i], place, shape.dtype)
+
+            return Operands(column, number)
+
+        def multiply(number: ir.Value, column: ir.Value, total: ir.Value) -> ir.Value:
+            factor = splat(b, number, shape.lanes)
+            if shape.dtype == "u8s8x4":
+                return b.add(total, b.mul(factor, column))
+            return fma(b, factor, column, total, facts.fma)
 
         return Step(len(rows), shape.vectors, operands, multiply)
 

@@ -11,7 +11,7 @@ from math import gcd, prod
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index, Size
-from cuvil.codegen.contraction.dot import is_shifted, sum_type
+from cuvil.codegen.contraction.dot import in_parts, is_shifted, sum_type
 from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
@@ -185,6 +185,8 @@ def tile_shape(
     chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
     while chains > 1 and sums * chains > room:
         chains //= 2
+    if in_parts(spec.dtype, facts):
+        chains = 1
     levels = len(schedule.k)
     unit = schedule.k[-1].a_stride == 1
     row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
