@@ -138,14 +138,10 @@ def compile_graph(
         refuse_unbounded(plan, target.triple)
     weights_file = weights_file or weights_place(plan, options, embedded)
     progress("emit")
-
-    def bits(variant: VariantSpec) -> int:
-        return backend.feature_bits(variant.requires)
-
     with own_faults(f"{graph.name}: generating code"):
         code = build_code(
             plan,
-            [VariantTarget(v.name, bits(v) if library else 0, v.facts) for v in chosen],
+            _variant_targets(backend, chosen, library),
             producer=PRODUCER,
             opt=options.opt_level,
             weights_file=weights_file,
@@ -161,6 +157,14 @@ def compile_graph(
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
+
+
+def _variant_targets(
+    backend: Backend, variants: Sequence[VariantSpec], library: bool
+) -> list[VariantTarget]:
+    """The builds as code generation sees them; a library asks for their features when opened."""
+    bits = [backend.feature_bits(v.requires) if library else 0 for v in variants]
+    return [VariantTarget(v.name, b, v.facts) for v, b in zip(variants, bits, strict=True)]
 
 
 def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:

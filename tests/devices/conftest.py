@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import cuvil_backend_toy as toy
 import pytest
 
+import cuvil_backend_toy as toy
 from cuvil.targets import registry
 
 ENTRY_POINTS = """\

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import cuvil_backend_toy as toy
 import numpy as np
 import onnx
 import pytest
@@ -13,6 +12,7 @@ from device_models import did, floats
 from onnx import numpy_helper
 
 import cuvil
+import cuvil_backend_toy as toy
 from cuvil.engine.custom_code import addresses
 from cuvil.engine.engine import Engine
 from cuvil.engine.front_door import write_custom

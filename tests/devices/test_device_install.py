@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import cuvil_backend_toy as toy
 import numpy as np
 import pytest
 from device_models import did, floats, mlp
 
 import cuvil
+import cuvil_backend_toy as toy
 from cuvil.aot.write import compile_to_folder
 from cuvil.frontends.onnx import import_model
 from cuvil.ops.interpreter import run as interpret

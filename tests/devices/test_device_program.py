@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import cuvil_backend_toy as toy
 import numpy as np
 from device_models import did, model, tool
 
+import cuvil_backend_toy as toy
 from cuvil.codegen.build import VariantTarget, build_code
 from cuvil.frontends.onnx import import_model
 from cuvil.ir import host_build as make

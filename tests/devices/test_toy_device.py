@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cuvil_backend_toy as toy
 import numpy as np
 import pytest
 from device_models import Array, Shapes, did, floats, mlp, model, tool
 from onnx import TensorProto, helper
 
+import cuvil_backend_toy as toy
 from cuvil.engine.engine import Engine
 from cuvil.errors import RuntimeFailure
 from cuvil.frontends.onnx import import_model
