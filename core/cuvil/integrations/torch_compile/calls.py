@@ -16,7 +16,6 @@ from cuvil.frontends.torch import signature_of
 
 __all__ = ["Call"]
 
-_NUMPY = {torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8}
 Take = Callable[[Any], Any]
 
 
@@ -30,6 +29,7 @@ class Call:
         self.engine = engine
         self._run = engine.model.run
         self._takes = [(i.place, _taker(i.is_size, i.axes)) for i in signature.inputs]
+        self._gives = [_giver(o.dtype) for o in engine.model.outputs]
         self._plain = all(o.kind == "tensor" and not o.axes for o in signature.outputs)
         self._outputs = signature.outputs
         self._spec = signature.spec
@@ -37,7 +37,7 @@ class Call:
 
     def __call__(self, args: Sequence[Any]) -> Any:
         arrays = [take(args[place]) for place, take in self._takes]
-        found = to_tensors(self._run(arrays))
+        found = [give(a) for give, a in zip(self._gives, self._run(arrays), strict=True)]
         if not self._plain:
             found = self._leaves(found, args)
         return found if self._as_list else tree_unflatten(found, self._spec)
@@ -64,6 +64,13 @@ def _taker(is_size: bool, axes: Sequence[int]) -> Take:
     if axes:
         return lambda x: _array(x.permute(axes))
     return _array
+
+
+def _giver(dtype: str) -> Take:
+    """How an array of the engine's becomes a tensor, on the same memory."""
+    if dtype == "bfloat16" or dtype.startswith("float8"):
+        return lambda a: to_tensors([a])[0]
+    return torch.from_numpy
 
 
 def _array(x: torch.Tensor) -> Any:
