@@ -54,8 +54,7 @@ def test_a_server_without_sftp(cuvil: Command, dense: Path, tmp_path: Path) -> N
         assert "cuvil" in cuvil("bench", dense, *remote(server), *SHORT).out
 
 
-@pytest.mark.parametrize("kind", ["a", "so"])
-@pytest.mark.parametrize("weights", ["embed", "external"])
+@pytest.mark.parametrize(("kind", "weights"), [("a", "external"), ("so", "external")])
 def test_what_was_compiled_is_timed_with_its_weights(
     cuvil: Command, dense: Path, server: Server, tmp_path: Path, kind: str, weights: str
 ) -> None:

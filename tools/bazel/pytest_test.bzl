@@ -28,7 +28,7 @@ def pytest_test(name, srcs, size = "medium", args = [], data = [], deps = [], su
         **kwargs
     )
 
-def pytest_suite(srcs, deps = [], shards = {}, tags = [], **kwargs):
+def pytest_suite(srcs, deps = [], shards = {}, tags = [], outside = [], **kwargs):
     """One pytest_test for each file of `srcs`, named after it.
 
     A file named test_slow_*.py is tagged "slow": `make ci` runs it, `make test` does not.
@@ -38,6 +38,7 @@ def pytest_suite(srcs, deps = [], shards = {}, tags = [], **kwargs):
       srcs: test files, usually a glob.
       deps: py_library targets for all of them.
       tags: for all of them.
+      outside: files whose tests cannot run in a sandbox.
       shards: file -> number of processes that share its tests.
       **kwargs: for pytest_test.
     """
@@ -50,6 +51,6 @@ def pytest_suite(srcs, deps = [], shards = {}, tags = [], **kwargs):
             srcs = [src],
             deps = deps + [site],
             shard_count = shards.get(src),
-            tags = tags + (["slow"] if slow else []),
+            tags = tags + (["slow"] if slow else []) + (["no-sandbox"] if src in outside else []),
             **kwargs
         )
