@@ -167,7 +167,7 @@ def nonzero_static(cx: Cx, x: Value, *, size: int, fill_value: int = -1) -> Valu
     """Indices of the first elements that are not 0; a filler where there are fewer."""
     b, dims, count = cx.b, cx.dims(x), cx.result.dims[0]
     if not dims:
-        cx.fail("a scalar has no indices")
+        return b.broadcast(b.scalar(0, "i64"), dims=(count, 0))
     flat = b.reshape(cast(cx, x, "bool"), dims=(cx.type(x).size,))
     total = b.reduce(b.cast(flat, to="i64"), kind="sum", axes=(0,))
     place = b.positions(flat, count=count)
@@ -179,3 +179,37 @@ def nonzero_static(cx: Cx, x: Value, *, size: int, fill_value: int = -1) -> Valu
         columns.append(b.reshape(column, dims=(count, 1)))
         place = b.div(place, length)
     return b.concat(*reversed(columns), axis=1) if len(columns) > 1 else columns[0]
+
+
+@aten("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    cx: Cx,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Value = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Value, ...]:
+    """Sums (mode 0) or means (1) of rows of the weights; a bag ends where the next one begins."""
+    if mode > 1 or padding_idx >= 0 or any(cx.used(k) for k in (1, 2, 3)):
+        cx.fail("bags of greatest elements, with padding, or with more than their rows as results")
+    b, kind = cx.b, cx.result.dtype.name
+    bags, count = cx.result.dims[0], cx.type(indices).size
+    rows = b.gather(weight, indices, axis=0)
+    if per_sample_weights is not None:
+        rows = b.mul(rows, b.reshape(per_sample_weights, dims=(count, 1)))
+    start = b.reshape(cast(cx, offsets, "i64"), dims=(cx.dims(offsets)[0], 1))
+    place = b.iota(dims=(1, count), axis=1)
+    begun = b.cast(b.le(start, place), to="i64")
+    number = b.reduce(begun, kind="sum", axes=(0,), keepdims=True)  # of bags that have begun
+    own = b.eq(number, b.add(b.iota(dims=(bags, 1), axis=0), b.scalar(1, "i64")))
+    member = b.cast(own, to=kind)
+    found = b.contract(member, rows, spec="bn,nd->bd")
+    if mode == 1:
+        size = b.reduce(member, kind="sum", axes=(1,), keepdims=True)
+        found = b.div(found, b.max(size, b.scalar(1, size)))
+    return found, None, None, None

@@ -378,3 +378,20 @@ def angle(cx: Cx, x: Value) -> Value:
     x = as_value(cx, x, cx.result.dtype.name)
     found = cx.b.select(cx.b.lt(x, cx.b.scalar(0, x)), cx.b.scalar(math.pi, x), cx.b.scalar(0, x))
     return cx.b.select(cx.b.isnan(x), x, found)
+
+
+@aten("nextafter", "prims.nextafter.default")
+def nextafter(cx: Cx, x: Value, y: Value) -> Value:
+    """The float next to x on the way to y."""
+    kind = cx.result.dtype
+    name, b = f"i{kind.bits}", cx.b
+    x, y = operands(cx, kind.name, x, y)
+    one, zero = b.scalar(1, name), b.scalar(0, x)
+    bits = b.bitcast(x, of=kind.name, to=name)
+    away = b.eq(b.gt(y, x), b.gt(x, zero))
+    moved = b.bitcast(b.select(away, b.add(bits, one), b.sub(bits, one)), of=name, to=kind.name)
+    least = b.bitcast(one, of=name, to=kind.name)
+    moved = b.select(b.eq(x, zero), b.select(b.gt(y, zero), least, b.neg(least)), moved)
+    bad = b.or_(b.isnan(x), b.isnan(y))
+    moved = b.select(bad, b.add(x, y), moved)
+    return b.select(b.eq(x, y), y, moved)

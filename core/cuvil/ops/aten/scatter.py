@@ -156,7 +156,9 @@ def _masked(cx: Cx, x: Value, indices: Sequence[Value], values: Value, accumulat
     elif cx.type(values).rank > rest:
         values = b.reshape(values, dims=cx.dims(values)[1:])
     mask = b.reshape(mask, dims=[*cx.dims(mask), *[1] * rest])
-    return b.select(mask, b.add(x, values) if accumulate else values, x)
+    if accumulate:
+        values = b.emit("or" if cx.type(x).dtype.name == "bool" else "add", [x, values])
+    return b.select(mask, values, x)
 
 
 def _rows_by_number(cx: Cx, mask: Value, values: Value) -> Value:

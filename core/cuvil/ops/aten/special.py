@@ -82,3 +82,24 @@ def polygamma(cx: Cx, n: int, x: Value) -> Value:
     if n:
         cx.fail(f"polygamma of order {n}")
     return digamma(cx, x)
+
+
+@aten("erfinv", "prims.erf_inv.default")
+def erfinv(cx: Cx, x: Value) -> Value:
+    """The inverse of erf: Winitzki's approximation, made exact by Halley's method."""
+    b, kind = cx.b, cx.result.dtype.name
+    x = as_value(cx, x, "f64")
+    one, a = b.scalar(1, x), 0.147
+    log = b.log(b.sub(one, b.mul(x, x)))
+    part = b.add(b.scalar(2 / (math.pi * a), x), b.mul(log, b.scalar(0.5, x)))
+    root = b.sqrt(b.sub(b.mul(part, part), b.mul(log, b.scalar(1 / a, x))))
+    y = b.mul(b.sign(x), b.sqrt(b.max(b.sub(root, part), b.scalar(0, x))))
+    for _ in range(3):
+        slope = b.mul(b.exp(b.neg(b.mul(y, y))), b.scalar(2 / math.sqrt(math.pi), x))
+        step = b.div(b.sub(b.erf(y), x), slope)
+        y = b.sub(y, b.div(step, b.add(one, b.mul(y, step))))
+    edge = b.eq(b.abs(x), one)
+    infinite = b.mul(x, b.scalar(math.inf, x))
+    outside = b.gt(b.abs(x), one)
+    found = b.select(edge, infinite, b.select(outside, b.scalar(math.nan, x), y))
+    return cast(cx, found, kind)
