@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import traceback
@@ -53,6 +55,22 @@ def test_types_that_keep_changing():
         assert first((1,) * n) == 1
     explanation = cuvil.explain(first)
     assert len(explanation.signatures) == 8 and "keep changing" in str(explanation)
+
+
+def test_a_call_with_other_things_decides_nothing():
+    @cuvil.jit
+    def last(items):
+        return items[-1]
+
+    with pytest.raises(IndexError):
+        last([])
+    assert last([1, 2]) == 2 and cuvil.explain(last).native
+    assert last("ab") == "b" and last([1, "b"]) == "b"
+
+
+def test_pickling_is_by_name():
+    assert pickle.loads(pickle.dumps(lambda_free_jitted)) is lambda_free_jitted
+    assert copy.deepcopy(lambda_free_jitted) is lambda_free_jitted
 
 
 def test_calls_by_name_and_defaults():
@@ -220,6 +238,10 @@ def lambda_free(n):
     for i in range(n):
         total += i * i
     return total
+
+
+lambda_free_jitted = cuvil.jit(lambda_free)
+lambda_free_jitted.__qualname__ = "lambda_free_jitted"
 
 
 def test_decorating_loads_no_compiler():

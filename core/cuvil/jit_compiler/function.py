@@ -110,10 +110,11 @@ class Compiled:
             lazy.translate(self.read(), kinds)
 
     def refuse(self, kinds: tuple[Type, ...] | None, error: Error) -> None:
-        """Notes a reason. Where nothing was compiled yet, Python runs the function from now on."""
+        """Notes a reason. Where nothing was compiled yet, Python runs the function from now on,
+        unless it was only what one call passed."""
         reason = str(error)
         self.refusals[describe(kinds) if kinds is not None else "other types"] = reason
-        if not self.specialisations:
+        if not self.specialisations and (kinds is not None or self.source is None):
             self.interpret(reason)
 
     def interpret(self, reason: str) -> None:

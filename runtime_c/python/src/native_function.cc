@@ -179,6 +179,16 @@ PyObject *represent(PyObject *object) {
   return PyUnicode_FromFormat("<cuvil.jit %R>", reinterpret_cast<Function *>(object)->python);
 }
 
+/* Pickled and copied as functions are: by name. */
+PyObject *reduce(PyObject *self, PyObject *) {
+  return PyObject_GetAttrString(self, "__qualname__");
+}
+
+PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, attributes), READONLY, nullptr},
@@ -201,6 +211,7 @@ PyType_Slot slots[] = {
     {Py_tp_clear, reinterpret_cast<void *>(clear)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
     {Py_tp_repr, reinterpret_cast<void *>(represent)},
+    {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, accessors},
     {0, nullptr},
