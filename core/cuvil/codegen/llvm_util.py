@@ -71,10 +71,13 @@ def address(b: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type) 
     return b.gep(base, [index], source_etype=element)
 
 
-def load(b: ir.IRBuilder, base: ir.Value, index: ir.Value, kind: ir.Type) -> ir.Value:
-    """A scalar or vector of `kind` from base[index], aligned to its element only."""
+def load(
+    b: ir.IRBuilder, base: ir.Value, index: ir.Value, kind: ir.Type, align: int = 0
+) -> ir.Value:
+    """A scalar or vector of `kind` from base[index], aligned to its element only, or to `align`
+    bytes."""
     element = kind.element if isinstance(kind, ir.VectorType) else kind
-    return b.load(address(b, base, index, element), typ=kind, align=_bytes(element))
+    return b.load(address(b, base, index, element), typ=kind, align=align or _bytes(element))
 
 
 def store(b: ir.IRBuilder, value: ir.Value, base: ir.Value, index: ir.Value) -> None:

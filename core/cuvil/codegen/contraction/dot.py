@@ -73,6 +73,11 @@ def part_bits(dtype: str) -> int:
     return _BITS[dtype]
 
 
+def align_of(dtype: str) -> int:
+    """To how many bytes A is aligned, 0 for its elements: groups lie where their parts may lie."""
+    return part_bits(dtype) // 8 if dtype in GROUPS else 0
+
+
 def in_parts(dtype: str, facts: TargetFacts) -> bool:
     """Whether the parts of groups are multiplied one after another, each in a step of its own: for
     cpus that work in order, with no instruction for several."""

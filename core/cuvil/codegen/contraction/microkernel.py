@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from cuvil.codegen.contraction.dot import (
     add,
+    align_of,
     dot,
     in_parts,
     lone_part,
@@ -321,7 +322,7 @@ class _Emitter:
         return load(self.b, panel, place, vector(self.element, self.shape.lanes))
 
     def _number(self, row: ir.Value, place: ir.Value) -> ir.Value:
-        loaded = load(self.b, row, place, self.element)
+        loaded = load(self.b, row, place, self.element, align_of(self.shape.dtype))
         return numbers_of(self.b, loaded, self.shape.dtype, self.shape.lanes, self.facts)
 
     def _row_pointers(self, a: ir.Value) -> list[ir.Value]:

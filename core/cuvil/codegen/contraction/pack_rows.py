@@ -2,6 +2,7 @@
 
 from llvmlite import ir
 
+from cuvil.codegen.contraction.dot import align_of
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     I64,
@@ -31,15 +32,15 @@ def pack_rows_function(module: ir.Module, facts: TargetFacts, dtype: str) -> ir.
         pointer.add_attribute("noalias")
     b = ir.IRBuilder(function.append_basic_block("entry"))
     source, target, outer, inner, outer_stride, inner_stride, columns, pitch, group = function.args
-    element, lanes = element_type(dtype), facts.lanes(dtype)
+    element, lanes, align = element_type(dtype), facts.lanes(dtype), align_of(dtype)
     whole = b.sub(columns, b.urem(columns, i64(lanes)))
     with for_range(b, i64(0), outer) as i, for_range(b, i64(0), inner) as j:
         start = b.add(b.mul(i, outer_stride), b.mul(j, inner_stride))
         row = b.mul(b.add(b.mul(i, group), j), pitch)
         read, write = address(b, source, start, element), address(b, target, row, element)
         with for_range(b, i64(0), whole, i64(lanes)) as k:
-            store(b, load(b, read, k, vector(element, lanes)), write, k)
+            store(b, load(b, read, k, vector(element, lanes), align), write, k)
         with for_range(b, whole, columns) as k:
-            store(b, load(b, read, k, element), write, k)
+            store(b, load(b, read, k, element, align), write, k)
     b.ret_void()
     return function
