@@ -289,3 +289,64 @@ def test_the_math_module():
         )
 
     check(functions, (2.0,), (-0.5,), (0,), (-1.0,), (1e6,), (float("nan"),), (float("inf"),))
+
+
+def test_lists_that_change_while_they_are_walked():
+    def walk(items):
+        copy = list(items)
+        for item in copy:
+            if len(copy) < 10:
+                copy.append(item * 2)
+        shorter, count = copy.copy(), 0
+        for item in shorter:
+            shorter.pop()
+            count += item
+        return copy, shorter, count
+
+    check(walk, ([1, 2, 3],))
+
+
+def test_two_names_of_one_list():
+    def alias(items, n):
+        own = [1]
+        other = own
+        other.append(n)
+        again = items
+        again.append(n)
+        return own, other, own is other, again
+
+    check(alias, ([1, 2], 3))
+
+
+def test_names_of_comprehensions_are_their_own():
+    def shadow(n):
+        x = 100
+        inner = [x + 1 for x in range(n)]
+        return x, inner, [x for x in inner if x > 1 for y in range(x)]
+
+    check(shadow, (4,), (0,))
+
+
+def test_a_name_that_changes_its_type():
+    def change(line, n):
+        line = line.split()
+        n = n * 1.5
+        n = "v" + str(int(n))
+        return line, n
+
+    check(change, ("a b", 3), ("", 0))
+
+
+def test_lists_in_dicts():
+    def group(n):
+        found = {}
+        for i in range(n):
+            if i % 2 not in found:
+                found[i % 2] = []
+            found[i % 2].append(i)
+        again = {}
+        for i in range(n):
+            again.setdefault(i % 3, []).append(i)
+        return found, again
+
+    check(group, (5,), (0,))
