@@ -245,3 +245,12 @@ def test_long_sums_are_made_of_short_ones(facts, k):
     found = contract(product(8, 32, k), facts, buffers)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     assert np.abs(found / exact - 1).max() < 1.5e-6
+
+
+@pytest.mark.parametrize("facts", EVERY)
+@pytest.mark.parametrize("m", [1, 3, 13])
+def test_equal_columns_have_equal_sums(facts, m):
+    a, b, _ = operands(m, 40, 700)
+    b[:] = b[:, :1]
+    found = contract(product(m, 40, 700), facts, [a, pack_panels(b, 32), np.empty((m, 40), "f4")])
+    np.testing.assert_array_equal(found, np.broadcast_to(found[:, :1], found.shape))

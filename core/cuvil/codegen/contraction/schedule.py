@@ -179,9 +179,13 @@ def tile_shape(
     size: tuple[int, int],
     vectors: int,
 ) -> MicroKernel:
-    """The micro-kernel for a tile of `size` rows and `vectors` vectors."""
-    sums = size[0] * size[1] * vectors
-    room = facts.registers(spec.dtype) - vectors - 1
+    """The micro-kernel for a tile of `size` rows and `vectors` vectors.
+
+    All columns of a row are summed in one order, those of the narrower last tile too: where columns
+    of B are equal, so are their sums.
+    """
+    sums = size[0] * size[1] * schedule.vectors
+    room = facts.registers(spec.dtype) - schedule.vectors - 1
     chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
     while chains > 1 and sums * chains > room:
         chains //= 2
