@@ -59,6 +59,38 @@ CASES: dict[str, Case] = {
         {"x": _floats(1, 3, 9, 11)},
         {"w": _floats(6, 3, 3, 3), "c": _floats(6), "v": _floats(6, 1, 3, 3), "u": _floats(6, 10)},
     ),
+    "keywords": Case(
+        """(float[1, 1, 49, 10] sound) => (float[1, 12] y) {
+            a = Conv<pads = [4, 1, 5, 1], strides = [2, 2]>(sound, w0)
+            b = BatchNormalization(a, s, o, m, v)
+            c = Relu(b)
+            d = Conv<group = 8, pads = [1, 1, 1, 1]>(c, w1)
+            e = Relu(d)
+            f = Conv(e, w2)
+            g = Relu(f)
+            h = Conv<group = 8, pads = [1, 1, 1, 1]>(g, w3)
+            i = Relu(h)
+            j = Conv(i, w4)
+            k = Relu(j)
+            l = GlobalAveragePool(k)
+            n = Flatten(l)
+            p = Gemm(n, w5)
+            y = Softmax(p)
+        }""",
+        {"sound": _floats(1, 1, 49, 10)},
+        {
+            "w0": _floats(8, 1, 10, 4),
+            "w1": _floats(8, 1, 3, 3),
+            "w2": _floats(8, 8, 1, 1),
+            "w3": _floats(8, 1, 3, 3),
+            "w4": _floats(8, 8, 1, 1),
+            "w5": _floats(8, 12) / 20,
+            "s": _floats(8),
+            "o": _floats(8),
+            "m": _floats(8),
+            "v": abs(_floats(8)) + 1,
+        },
+    ),
     "norm": Case(
         """(float[4, 24] x) => (float[4, 24] y, float[4, 24] z) {
             y = LayerNormalization(x, g, b)

@@ -49,10 +49,11 @@ def variants(target: Target) -> Sequence[VariantSpec]:
         what = f"cpu '{name}' is not" if name not in cpus else "features cannot be chosen"
         raise TargetError(f"{what} of {target.triple} (cpus: {', '.join(cpus)})")
     cpu = _CPUS[name]
+    # As if caches were large: there are none to cut loops for, and copies of rows would take RAM.
     facts = TargetFacts(
         LLVM_TRIPLES[cpu.triple], name, cpu.features, pointer_bits=32, relocation="static",
         float_bits=cpu.float_bits, vector_bits=32, vector_registers=cpu.registers, fma=cpu.fma,
-        integer_registers=min(cpu.registers, 10), l1_bytes=8 * 1024, l1_ways=4,
-        l2_bytes=16 * 1024, dots=cpu.dots,
+        integer_registers=min(cpu.registers, 10), dots=cpu.dots, l1_ways=64,
+        l2_bytes=1 << 20,
     )  # fmt: skip
     return [VariantSpec(name, (), facts)]

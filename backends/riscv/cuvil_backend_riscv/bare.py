@@ -37,9 +37,10 @@ def variants(target: Target) -> Sequence[VariantSpec]:
         have = have | closure((word[1:],)) if word[0] == "+" else have - {word[1:]}
     words = ",".join(f"+{name}" for name in _FEATURES if name in have)
     floats = "f" in have
+    # As if caches were large: there are none to cut loops for, and copies of rows would take RAM.
     facts = TargetFacts(
         RV32, "generic-rv32", words, pointer_bits=32, relocation="static", abi="ilp32",
         float_bits=32 if floats else 0, vector_bits=32, vector_registers=32 if floats else 8,
-        fma=floats, l1_bytes=8 * 1024, l1_ways=4, l2_bytes=16 * 1024,
+        fma=floats, l1_ways=64, l2_bytes=1 << 20,
     )  # fmt: skip
     return [VariantSpec("scalar", (), facts)]

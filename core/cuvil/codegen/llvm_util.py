@@ -206,8 +206,11 @@ def callee(b: ir.IRBuilder, pointer: ir.Value, kind: ir.FunctionType) -> ir.Valu
 
 
 def set_target(function: ir.Function, facts: TargetFacts) -> None:
-    """Marks a function that never unwinds and, where asked, what else LLVM goes by."""
+    """Marks a function that never unwinds and, where asked, what else LLVM goes by. Without an
+    operating system code lies in flash: it is to be small."""
     function.attributes.add("nounwind")
+    if facts.relocation == "static":
+        function.attributes.add("optsize")
     strings = {"prefer-vector-width": facts.prefer_vector_width, "tune-cpu": facts.tune}
     for name, value in strings.items():
         if value:  # FunctionAttributes.add refuses string attributes

@@ -15,7 +15,7 @@ from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
-from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, highest, lowest
+from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, block_room, highest, lowest
 from cuvil.ops.scalar_meaning import cast
 
 _STEP = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
@@ -96,7 +96,7 @@ def _across_rows(cx: KernelCx) -> None:
     *at, block = cx.tasks([*outer, ceil_div(dims[-1], BLOCK)])
     first = b.mul(block, BLOCK)
     count = b.index("min", b.sub(b.dim(dims[-1]), first), BLOCK)
-    totals = cx.scratch(BLOCK, _carried(cx.operand_types[0].dtype))
+    totals = cx.scratch(block_room(dims[-1]), _carried(cx.operand_types[0].dtype))
     with b.loop(0, count, kind="parallel") as row:
         totals.store(_start(cx), row.iv)
     with b.loop(0, b.dim(dims[axis])) as steps:

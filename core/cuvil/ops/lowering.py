@@ -19,6 +19,11 @@ from cuvil.ir.types import TensorType
 BLOCK = 512  # elements of the last axis that a task which works on whole rows takes at once
 
 
+def block_room(extent: Dim) -> int:
+    """How many of them there are at most: what a task needs scratch for."""
+    return min(BLOCK, extent) if isinstance(extent, int) else BLOCK
+
+
 class ElementCx(Protocol):
     """For `Primitive.element`: computes one element of the result from elements of operands.
 

@@ -20,6 +20,7 @@ from cuvil.ops.lowering import (
     ElementCx,
     KernelCx,
     axis_in,
+    block_room,
     element_dtype,
     for_each,
     highest,
@@ -148,7 +149,8 @@ def _reduce_rows(cx: KernelCx, dims: Sequence[Dim]) -> None:
     first = b.mul(block, BLOCK)
     count = b.index("min", b.sub(b.dim(dims[-1]), first), BLOCK)
     dtype = cx.operand_types[0].dtype.compute.name
-    totals, part = cx.scratch(BLOCK, dtype), cx.scratch(BLOCK, dtype)
+    room = block_room(dims[-1])
+    totals, part = cx.scratch(room, dtype), cx.scratch(room, dtype)
     extents = _extents(cx)
 
     def each(body: Callable[[Value], None]) -> None:

@@ -14,7 +14,7 @@ from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
-from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, for_each, loops
+from cuvil.ops.lowering import BLOCK, KernelCx, axis_in, block_room, for_each, loops
 
 
 def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
@@ -80,7 +80,8 @@ def _columns(cx: KernelCx, logarithmic: bool) -> None:
     *at, block = cx.tasks([*outer, ceil_div(dims[-1], BLOCK)])
     first = b.mul(block, BLOCK)
     count = b.index("min", b.sub(b.dim(dims[-1]), first), BLOCK)
-    best, total = cx.scratch(BLOCK, name), cx.scratch(BLOCK, name)
+    room = block_room(dims[-1])
+    best, total = cx.scratch(room, name), cx.scratch(room, name)
 
     def along(body: Callable[[Index], None]) -> None:
         with b.loop(0, count, kind="parallel") as row:
