@@ -11,7 +11,9 @@ import pytest
 from onnx import numpy_helper
 
 from cuvil.aot.write import Artefact, compile_to_folder
+from cuvil.codegen.elf import machine_of
 from cuvil.options import Options
+from cuvil_backend_riscv.variants import LLVM_TRIPLES
 from cuvil_runtime import include_dir
 from tools.conformance.c_program import Caller, caller
 from tools.foreign import Machine
@@ -19,6 +21,7 @@ from tools.foreign_cases import disassembler, undeclared
 from tools.models.c_program import CProgramError
 
 TRIPLE = "riscv64-linux-gnu"
+COMPRESSED, DOUBLES_IN_REGISTERS = 1, 4  # EF_RISCV_RVC, EF_RISCV_FLOAT_ABI_DOUBLE
 BEST = {
     "rv64": "scalar",
     "rv64,v=true,vlen=128": "rvv",
@@ -105,6 +108,13 @@ def test_a_build_that_the_cpu_lacks_is_refused(
     with pytest.raises(CProgramError, match=rf"variant '{build}' .* missing here: .*{missing}"):
         program.call(library, {"x": X})
     program.close()
+
+
+@pytest.mark.parametrize("triple", LLVM_TRIPLES)
+def test_libraries_say_how_floats_pass(triple: str, tmp_path: Path) -> None:
+    options = Options(target=triple, variant="scalar")
+    made = compile_to_folder(images(), tmp_path, options)
+    assert machine_of(made.files["so"].read_bytes()).flags == COMPRESSED | DOUBLES_IN_REGISTERS
 
 
 def test_a_scalar_build_has_no_instruction_on_vectors(tmp_path: Path) -> None:
