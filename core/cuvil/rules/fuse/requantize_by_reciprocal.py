@@ -1,4 +1,4 @@
-"""What follows a product is scaled down to codes by a multiplication."""
+"""What was computed is scaled down to codes by a multiplication."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import attrs_of, is_constant, name_of, owner
 
-_DEEP = 12  # ops between a product and its codes: bias, activation, residual and their casts
-_BETWEEN = frozenset({"add", "sub", "mul", "cast", "max", "min", "relu", "clip", "reshape"})
-_PRODUCTS = frozenset({"conv", "contract"})
+_MOVERS = frozenset({"reshape", "transpose", "slice", "concat", "pad", "broadcast", "gather"})
 _W = np.arange(12, dtype=np.float32).reshape(4, 3) / 4
 
 
@@ -37,15 +35,16 @@ _W = np.arange(12, dtype=np.float32).reshape(4, 3) / 4
     ],
 )  # fmt: skip
 def requantize_by_reciprocal(b: Rewriter, op: Operation) -> Value | None:
-    """round(x / s) after a sum of products, itself rounded, is round(x * (1 / s)).
+    """round(x / s) of what arithmetic gave, itself rounded, is round(x * (1 / s)).
 
-    A code may differ by one where x / s lies within a rounding error of a half.
+    A division takes a vector unit ten times as long. A code may differ by one where x / s lies
+    within a rounding error of a half.
     """
     x, scale, *zero = op.operands
     known = b.array(scale) if is_constant(scale) else None
     if known is None or attrs_of(op).to not in ("u8", "i8") or known.dtype != np.float32:
         return None
-    if (known == 1).all() or not _of_a_product(x, _DEEP):
+    if (known == 1).all() or not _computed(x):
         return None
     with np.errstate(all="ignore"):
         factor = (np.float32(1) / known).astype(np.float32)
@@ -54,10 +53,11 @@ def requantize_by_reciprocal(b: Rewriter, op: Operation) -> Value | None:
     return b.like(op, [b.mul(x, b.const(factor)), b.scalar(1, "f32"), *zero])
 
 
-def _of_a_product(value: Value, deep: int) -> bool:
+def _computed(value: Value) -> bool:
+    """Whether arithmetic gave these numbers, and not a caller."""
     op = owner(value)
-    if op is None or not deep:
+    if op is None or is_constant(value):
         return False
-    if name_of(op) in _PRODUCTS:
-        return True
-    return name_of(op) in _BETWEEN and any(_of_a_product(v, deep - 1) for v in op.operands)
+    if name_of(op) in _MOVERS:
+        return all(map(_computed, op.operands))
+    return True
