@@ -139,6 +139,20 @@ def test_ints_that_leave_64_bits_where_the_function_cannot_run_twice():
     assert values[0] == 1.0
 
 
+def test_changing_arrays_and_lists_of_the_callers():
+    @cuvil.jit
+    def both(a, items, n):
+        a[0] = 1.0
+        items.append(1)
+        return 1 // n
+
+    values, items = np.zeros(1), [0]
+    with pytest.raises(ZeroDivisionError):
+        both(values, items, 0)
+    assert values[0] == 1.0 and items == [0, 1]
+    assert "both an array and a list" in str(cuvil.explain(both))
+
+
 def test_globals_are_looked_at_in_every_call(monkeypatch):
     @cuvil.jit
     def scaled(x):
@@ -173,6 +187,30 @@ def test_functions_call_functions():
 
     assert outer(1) == 11 and outer(0.5) == helper(0.5) * 1 + 2.5 + 5.5
     assert cuvil.explain(outer).native
+
+
+def test_callees_keep_their_numbers_while_the_caller_settles():
+    def title(text, a):
+        a[0] += 1.0
+        if text == "bad":
+            raise KeyError("bad text")
+        return text.title()
+
+    @cuvil.jit
+    def titles(items, a):
+        found, total = [], 0
+        for item in items:
+            found.append(title(item, a))
+            total += 0.5
+            found.append(item.swapcase())
+        return found, total
+
+    values = np.zeros(1)
+    assert titles(["ab", "cd"], values) == (["Ab", "AB", "Cd", "CD"], 1.0)
+    assert cuvil.explain(titles).native and values[0] == 2.0
+    with pytest.raises(KeyError, match="bad text") as error:
+        titles(["bad"], values)
+    assert lines_of(error.value)[-1][1] == title.__code__.co_firstlineno + 3
 
 
 def test_a_function_that_mostly_raises_is_left_to_python():

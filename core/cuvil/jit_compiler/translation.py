@@ -126,7 +126,10 @@ def _written(
             raise t.refusal(f"changing a {kind} inside of an argument, or a global one")
         if inner and _holds_containers(kind):
             raise t.refusal(f"changing an argument of type {kind}")
-    return [kind in written for kind in kinds]
+    found = [kind in written for kind in kinds]
+    if any(found) and not program.pure:  # after a failure the list would be as it was before
+        raise t.refusal("changing both an array and a list or dict of the caller's")
+    return found
 
 
 def _holds_containers(kind: Type) -> bool:

@@ -109,7 +109,18 @@ def _items(t: Translator, value: Val, count: int) -> list[Val]:
 def _assign(t: Translator, node: ast.Assign) -> None:
     value = value_of(t, node.value)
     for target in node.targets:
-        assign_to(t, target, value, _is_fresh(node.value))
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            _assign_each(t, target.elts, node.value.elts, value)
+        else:
+            assign_to(t, target, value, _is_fresh(node.value))
+
+
+def _assign_each(t: Translator, targets: list[ast.expr], nodes: list[ast.expr], value: Val) -> None:
+    """`a, b = [], 0`: each part by itself, so that it is known to be new."""
+    if len(targets) != len(nodes) or any(isinstance(x, ast.Starred) for x in targets):
+        raise t.refusal(f"{len(targets)} targets for {len(nodes)} values")
+    for i, (target, node) in enumerate(zip(targets, nodes, strict=True)):
+        assign_to(t, target, t.item(value, i), _is_fresh(node))
 
 
 def _annotated(t: Translator, node: ast.AnnAssign) -> None:

@@ -97,7 +97,6 @@ class Translator:
         """The function, after as many passes as it takes."""
         for _ in range(MAX_PASSES):
             self.changed, self.pending = False, None
-            counts = len(self.program.failures), len(self.program.calls)
             self.known_results, self.results = self.results, []
             block = self.one_pass(statements)
             found = [self.resolve(k) for k in self.results]
@@ -107,7 +106,6 @@ class Translator:
                     raise self.pending
                 site = self.site("RecursionError", "maximum recursion depth exceeded")
                 return function(name, block, self.result, site if self.recursive else None)
-            del self.program.failures[counts[0] :], self.program.calls[counts[1] :]
         raise self.refusal("types that do not settle")
 
     def one_pass(self, statements: Callable[[Translator, list[ast.stmt]], None]) -> Any:
