@@ -297,3 +297,20 @@ def test_torchs_own_transformer_layer(norm_first: bool) -> None:
     found, wanted = (f(x, src_key_padding_mask=mask) for f in (run, layer))
     torch.testing.assert_close(found[0], wanted[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found[1, :3], wanted[1, :3], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.float32], ids=str)
+def test_a_query_that_sees_no_key_gives_zeros(kind: Any) -> None:
+    def model(q: Any, mask: Any) -> Any:
+        return F.scaled_dot_product_attention(q, q, q, attn_mask=mask).transpose(1, 2)
+
+    seen = torch.tensor([[True, True], [False, False]])
+    mask = seen if kind is torch.bool else torch.where(seen, 0.0, float("-inf"))
+    found = same(model, torch.ones(1, 1, 2, 4), mask)
+    assert torch.equal(found[0, 1], torch.zeros(1, 4))
+
+
+def test_a_cubic_image_of_one_pixel() -> None:
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    found = same(lambda x: F.interpolate(x, size=(1, 1), mode="bicubic"), x)
+    assert found.item() == pytest.approx(7.5)

@@ -32,10 +32,31 @@ def flash_attention(
     if scale is None and not (isinstance(width, int) and width):
         cx.fail(f"heads of {width} elements")
     factor = scale if scale is not None else 1 / math.sqrt(float(width))  # type: ignore[arg-type]
-    if cx.type(q).rank == 4:
-        k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
-    operands = [q, k, v] if attn_mask is None else [q, k, v, attn_mask]
-    return cx.b.attention(*operands, scale=factor, causal=is_causal), None
+    if cx.type(q).rank != 4:
+        cx.fail(f"operands of rank {cx.type(q).rank}")
+    k, v = (repeated_heads(cx, x, cx.dims(q)[1]) for x in (k, v))
+    if attn_mask is None:
+        return cx.b.attention(q, k, v, scale=factor, causal=is_causal), None
+    letters = "abmn"[4 - cx.type(attn_mask).rank :]
+    found = cx.b.attention(
+        q, k, v, attn_mask, scale=factor, causal=is_causal,
+        spec=f"abmk,abnk,abne,{letters}->ambe",
+    )  # fmt: skip
+    found = _without_hidden_rows(cx, found, attn_mask)
+    return cx.b.transpose(found, perm=(0, 2, 1, 3)), None
+
+
+def _without_hidden_rows(cx: Cx, found: Value, mask: Value) -> Value:
+    """Zeros for a query that sees no key, as torch's kernel gives: softmax itself gives NaN.
+
+    found: [B, S, H, D], in which order models go on, so that no copy comes of this.
+    """
+    b = cx.b
+    seen = b.gt(mask, b.scalar(float("-inf"), mask))
+    some = b.reduce(seen, kind="any", axes=(cx.type(mask).rank - 1,), keepdims=True)
+    whole = [1] * (4 - cx.type(some).rank)
+    some = b.transpose(b.reshape(some, dims=(*whole, *cx.dims(some))), perm=(0, 2, 1, 3))
+    return b.select(some, found, b.scalar(0, found))
 
 
 @aten("_transformer_encoder_layer_fwd")
