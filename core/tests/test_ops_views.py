@@ -7,6 +7,7 @@ import pytest
 from op_check import check, make_op, meaning, rand
 
 from cuvil.ir.dims import symbol
+from cuvil.ops.interpreter import evaluate_op
 
 FILL = np.float32(7)
 
@@ -103,3 +104,12 @@ def test_symbolic_dims_of_views() -> None:
     assert str(low.results[0].type) == "!cuvil.tensor<[n3 + 1, n2], f32>"
     both = make_op("concat", [x, x], {"axis": 0}, True)
     assert both.results[0].type.dims[0] == 2 * n
+
+
+def test_a_slice_takes_no_elements_from_the_other_end() -> None:
+    """Extents that only a run knows: numpy's -1 would be the last one."""
+    op = make_op(
+        "slice", [rand(4)], {"starts": (-1,), "steps": (1,), "dims": (symbol("n4"),)}, True
+    )
+    with pytest.raises(ValueError, match="elements -1 to 2 of axis 0 of 4"):
+        evaluate_op(op, [rand(4)], {"n4": 4})
