@@ -11,7 +11,7 @@ from cuvil.targets.target import Target
 from cuvil_backend_arm64.features import NARROW
 
 LLVM_TRIPLES = {"armv7-linux-gnueabihf": "armv7-unknown-linux-gnueabihf"}
-_ARITHMETIC = ("uldivmod", "ldivmod", "uidivmod", "idivmod", "uidiv", "idiv")
+_ARITHMETIC: tuple[str, ...] = ("uldivmod", "ldivmod", "uidivmod", "idivmod", "uidiv", "idiv")
 _ARITHMETIC += ("l2d", "ul2d", "l2f", "ul2f", "d2lz", "d2ulz", "f2lz", "f2ulz")
 HELPERS = dict.fromkeys(LLVM_TRIPLES, tuple(f"__aeabi_{name}" for name in _ARITHMETIC))
 CPUS: dict[str, tuple[str, ...]] = {
