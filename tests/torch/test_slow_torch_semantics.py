@@ -306,8 +306,8 @@ def test_a_query_that_sees_no_key_gives_zeros(kind: Any) -> None:
 
     seen = torch.tensor([[True, True], [False, False]])
     mask = seen if kind is torch.bool else torch.where(seen, 0.0, float("-inf"))
-    found = same(model, torch.ones(1, 1, 2, 4), mask)
-    assert torch.equal(found[0, 1], torch.zeros(1, 4))
+    found = same(model, torch.ones(1, 2, 2, 4), mask)
+    assert torch.equal(found[0, 1], torch.zeros(2, 4))
 
 
 def test_a_cubic_image_of_one_pixel() -> None:
