@@ -153,6 +153,7 @@ def test_usage_errors_and_help(cuvil: Command) -> None:
     text = cuvil("--help").out
     words = [
         "compile",
+        "build",
         "run",
         "check",
         "verify",

@@ -8,6 +8,7 @@ import typer
 
 from cuvil.cli import (
     bench_command,
+    build_command,
     cache_command,
     check_command,
     compile_command,
@@ -62,6 +63,7 @@ def _options(
 _options.__doc__ = GUIDE
 
 app.command("compile")(compile_command.compile_model)
+app.command("build")(build_command.build)
 app.command("run")(run_command.run)
 app.command("check")(check_command.check)
 app.command("verify")(verify_command.verify)

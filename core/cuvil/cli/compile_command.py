@@ -75,7 +75,7 @@ def compile_model(
         files = {kind: str(path) for kind, path in made.files.items()}
         print_json({"files": files, "seconds": stages.seconds, "manifest": made.manifest})
     else:
-        _tell(made, stages.total)
+        tell(made, stages.total)
 
 
 def opened(model: str, words: list[str] | None, options: Options, stages: Any) -> Any:
@@ -99,7 +99,8 @@ def _use_cpus(count: int) -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
-def _tell(made: Artefact, seconds: float) -> None:
+def tell(made: Artefact, seconds: float) -> None:
+    """Says what a compile made."""
     from cuvil.cli.console import size_text
 
     data: dict[str, Any] = made.manifest

@@ -1,0 +1,72 @@
+"""`cuvil build`: what a project file says, to a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuvil.cli import arguments as arg
+
+if TYPE_CHECKING:
+    from cuvil.cli.project import Project
+    from cuvil.options import Options
+
+
+def build(
+    project: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="a project file, or its folder")
+    ] = ".",
+    as_json: arg.Json = False,
+) -> None:
+    """Compiles the model of a project file, cuvil.yaml.
+
+    Its keys: model.source (hf://org/name, a folder of save_pretrained, a model file), model.task,
+    model.max_length, model.pad_to_multiple_of, precision, opt_level, target.platform, target.cpu,
+    target.features, name, output.
+    """
+    from cuvil.aot.write import compile_to_folder, split_output
+    from cuvil.cli.compile_command import tell
+    from cuvil.cli.console import print_json, progress
+    from cuvil.cli.project import read_project
+
+    read = read_project(project)
+    folder, stem, kinds = split_output(read.output)
+    options = arg.options_of(
+        target=read.platform, cpu=read.cpu, features=read.features, precision=read.precision,
+        opt_level=str(read.opt_level), name=read.name or stem,
+    )  # fmt: skip
+    with progress() as stages:
+        source = _source(read, options, stages)
+        made = compile_to_folder(source, folder, options, emit=kinds, progress=stages)
+    if as_json:
+        files = {kind: str(path) for kind, path in made.files.items()}
+        print_json({"files": files, "seconds": stages.seconds, "manifest": made.manifest})
+    else:
+        tell(made, stages.total)
+
+
+def _source(project: Project, options: Options, stages: Any) -> Any:
+    from cuvil.cli.compile_command import opened
+
+    if not project.of_transformers:
+        return opened(project.source, None, options, stages)
+    stages("export")
+    return _transformers().open_pretrained(
+        project.task, project.source, project.max_length, project.pad_to_multiple_of, options.name
+    )
+
+
+def _transformers() -> Any:
+    """The front end for folders of transformers. UnsupportedError where it is not installed."""
+    from importlib import import_module
+
+    from cuvil.errors import UnsupportedError
+
+    try:
+        return import_module("cuvil.integrations.transformers.source")
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"models of Hugging Face need torch and transformers: {error}; "
+            "pip install torch transformers"
+        ) from error
