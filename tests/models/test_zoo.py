@@ -60,7 +60,7 @@ def test_free_axes_take_any_size_and_fixed_ones_do_not():
 def test_one_representative_per_architecture():
     arches = [zoo.row(name).arch for name in zoo.representatives()]
     vision = {"resnet50", "resnet18", "mobilenet-v2", "vit-tiny", "nudenet"}
-    ocr, others = {"ocr-det", "ocr-rec", "ocr-cls"}, {"bert", "minilm", "magika", "silero"}
+    ocr, others = {"ocr-det", "ocr-rec", "ocr-cls"}, {"bert", "gpt2", "minilm", "magika", "silero"}
     assert set(arches) == vision | ocr | others
     assert len(arches) == len(set(arches))
 

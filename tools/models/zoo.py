@@ -195,7 +195,7 @@ def _decoders() -> list[Row]:
     gpt2 = Exported("gpt2", "gpt2", ("logits",), dynamo=True)
     llama = Exported("llama-tiny", "llama-tiny", ("logits",), dynamo=True)
     return [
-        Row("gpt2", "gpt2", gpt2, feeds(50257, (1, 64), 0, 1)),
+        Row("gpt2", "gpt2", gpt2, feeds(50257, (1, 128), 0, 1), representative=True),
         Row("llama-tiny", "llama", llama, feeds(1024, (1, 32), 0, 1)),
     ]
 
