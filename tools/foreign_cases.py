@@ -95,8 +95,9 @@ def disassembler() -> str | None:
     return shutil.which("llvm-objdump-22") or shutil.which("llvm-objdump")
 
 
-def undeclared(path: Path, features: str) -> list[str]:
-    """Instructions of an object that a cpu with LLVM's `features` alone does not have.
+def undeclared(path: Path, features: str, triple: str = "") -> list[str]:
+    """Instructions of an object that a cpu with LLVM's `features` alone does not have. triple:
+    LLVM's, where it says which version of an architecture all have.
 
     What the object says of itself is left out: the disassembler would take its word.
     """
@@ -104,6 +105,7 @@ def undeclared(path: Path, features: str) -> list[str]:
     with tempfile.NamedTemporaryFile(suffix=".o") as bare:
         strip = [program.replace("objdump", "objcopy"), "--wildcard", "-R", ".*.attributes"]
         subprocess.run([*strip, str(path), bare.name], check=True)
-        command = [program, "-d", f"--mattr={features}", bare.name]
+        options = [f"--triple={triple}"] if triple else []
+        command = [program, "-d", *options, f"--mattr={features}", bare.name]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [line for line in text.splitlines() if "<unknown>" in line]

@@ -41,7 +41,8 @@ def test_no_instruction_but_of_declared_features(
 ) -> None:
     if disassembler() is None:
         pytest.skip("llvm-objdump (Debian: llvm-22) is not installed")
+    facts = variant.facts
     for case in cases():
         options = case.options_for(machine.triple, variant.name)
         artefact = compile_to_folder(case.proto, tmp_path / case.name, options, emit=("o",))
-        assert undeclared(artefact.files["o"], variant.facts.features) == []
+        assert undeclared(artefact.files["o"], facts.features, facts.triple) == []
