@@ -115,6 +115,35 @@ def test_tasks(task: str, kind: str, texts: list[str]) -> None:
     assert_same(pipe(texts, batch_size=2), expected)
 
 
+SMALL = {"vocab_size": len(SPECIAL + WORDS), "num_labels": 3, "pad_token_id": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "lengths"),
+    [
+        (  # takes no token_type_ids
+            "DistilBert",
+            {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 32},
+            (1, 48, 1),
+        ),
+        (  # a decoder: has a cache, and picks the last token that is no padding
+            "GPT2",
+            {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32},
+            (1, 32, 1),
+        ),
+    ],
+)
+def test_other_families(kind: str, config: dict[str, Any], lengths: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    options = getattr(transformers, f"{kind}Config")(**SMALL, **config, initializer_range=0.5)
+    made = getattr(transformers, f"{kind}ForSequenceClassification")(options).eval()
+    pipe = transformers.pipeline("text-classification", model=made, tokenizer=tokenizer())
+    expected = pipe(TEXTS, batch_size=3, top_k=None)
+    compile_pipeline(pipe)
+    assert pipe.model.signature.lengths == lengths
+    assert_same(pipe(TEXTS, batch_size=3, top_k=None), expected)
+
+
 def test_question_answering() -> None:
     answer = QuestionAnswering(model("BertForQuestionAnswering"), tokenizer())
     questions = [("where ?", " ".join(WORDS * 8)), ("who ran ?", "the dog ran under a mat")]
