@@ -93,7 +93,7 @@ def _slice(x: Sequence[Any], a: Attrs) -> list[Any]:
         for start, step, n in zip(a.starts, a.steps, a.dims, strict=True)
     ]
     for axis, (grid, extent) in enumerate(zip(grids, x[0].shape, strict=True)):
-        if grid.size and not (0 <= grid.min() and grid.max() < extent):
+        if grid.size and not (grid.min() >= 0 and grid.max() < extent):
             raise ValueError(f"slice: elements {grid[0]} to {grid[-1]} of axis {axis} of {extent}")
     return [x[0][np.ix_(*grids)] if grids else x[0]]
 
