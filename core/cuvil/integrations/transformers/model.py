@@ -55,7 +55,8 @@ class CompiledModel(torch.nn.Module):
             raise InputError(
                 f"{self.signature.name}: weights have changed since it was compiled: compile again"
             )
-        return self.engine(**given, **self._fixed)
+        # In the order of the examples, which the engine takes as it is.
+        return self.engine(**{k: given[k] for k in self.signature.ports}, **self._fixed)
 
     def _versions(self) -> int:
         return sum(t._version for t in self._weights)
