@@ -38,7 +38,7 @@ test-all: setup-torch
 test-asan test-ubsan test-tsan: test-%: setup
 	$(RUN_TESTS) $* //... --config=$*
 
-lint: setup  ## ruff, mypy, clang-format
+lint: setup-torch  ## ruff, mypy, clang-format
 	$(PYTHON_ENV) -m ruff check .
 	$(PYTHON_ENV) -m ruff format --check .
 	$(PYTHON_ENV) -m mypy

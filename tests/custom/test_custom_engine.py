@@ -169,7 +169,7 @@ def test_what_is_no_library_and_what_does_not_compile(tmp_path: Path) -> None:
     operator.remove()
     (tmp_path / "libacme.so").write_text("nonsense")
     blend(library=tmp_path / "libacme.so")
-    with pytest.raises(cuvil.Error, match=r"acme_blend_f32: not an ELF file"):
+    with pytest.raises(cuvil.Error, match=r"acme_blend_f32: not a little-endian ELF file"):
         cuvil.compile(model(NET))
 
 
