@@ -1,6 +1,6 @@
 """Records of ATen overloads: their names, torch's rules of promotion, a few compositions in numpy.
 
-No torch is needed: the front end's tests are in tests/torch.
+No torch is needed: the front end's tests are in tests/torch_front.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import struct
 import subprocess
 import sys
@@ -115,12 +114,21 @@ class Workers:
             worker.close()
 
 
+# Ctrl-C reaches a worker, too: it ends without a traceback, also while it still imports.
+_PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+from cuvil.codegen.worker import main
+main()
+"""
+
+
 def _start() -> subprocess.Popen[bytes]:
     """A worker's process. It imports what this one does, and nothing from the working folder:
-    models are downloaded with other files beside them, and `python -m` would look there first."""
+    models are downloaded with other files beside them, and Python would look there first."""
     path = os.pathsep.join(p for p in sys.path if p)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "cuvil.codegen.worker"],
+        [sys.executable, "-P", "-c", _PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
@@ -145,7 +153,6 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 def main() -> None:
     """Serves units from standard input until it ends. Only its parent writes there."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches it too: end without a traceback
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:
@@ -157,7 +164,3 @@ def main() -> None:
         except Exception as error:
             answer = b"-" + (str(error) or type(error).__name__).encode()
         _send(sink, answer)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="needs torch: tools/setup torch")
 pytest.importorskip("transformers", reason="needs transformers: tools/setup torch")
 
 from cuvil.integrations.torch_compile.observe import observed  # noqa: E402
-from tests.torch.torch_zoo import ZOO, Sample  # noqa: E402
+from tests.torch_front.torch_zoo import ZOO, Sample  # noqa: E402
 
 RTOL, ATOL = 1e-4, 1e-5  # the latter of the largest element
 

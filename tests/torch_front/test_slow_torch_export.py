@@ -12,7 +12,7 @@ import torch
 
 import cuvil
 from cuvil.cli.input_spec import parse_input_spec
-from tests.torch.torch_models import Branching, Counting, Dense, Grouping, Mixing
+from tests.torch_front.torch_models import Branching, Counting, Dense, Grouping, Mixing
 
 Dim = torch.export.Dim
 X = torch.linspace(-1, 1, 24).reshape(3, 8)

@@ -18,11 +18,11 @@ import torch
 import cuvil
 from cuvil.cli.compile_command import compile_model
 from cuvil.frontends.torch.archive import load_file
-from tests.torch.torch_models import Dense, Peeking, Remembering
+from tests.torch_front.torch_models import Dense, Peeking, Remembering
 
 Dim = torch.export.Dim
 X = torch.linspace(-1, 1, 24).reshape(3, 8)
-HERE = "tests.torch.torch_models"
+HERE = "tests.torch_front.torch_models"
 
 
 def test_a_traced_file_by_shape_and_for_all_rows(tmp_path: Path) -> None:

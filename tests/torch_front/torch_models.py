@@ -1,4 +1,4 @@
-"""Small torch models, importable by name: `tests.torch.torch_models:with_examples`."""
+"""Small torch models, importable by name: `tests.torch_front.torch_models:with_examples`."""
 
 from __future__ import annotations
 
