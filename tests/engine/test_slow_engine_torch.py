@@ -51,8 +51,3 @@ def test_torch_dtypes_in_a_spec() -> None:
         small_models.dynamic(), input_spec=[("x", torch.float32, (2, 3))], cache=False
     )
     assert fixed.get_inputs()[0].dims == (2, 3)
-
-
-def test_modules_are_told_the_way_out() -> None:
-    with pytest.raises(cuvil.UnsupportedError, match=r"torch\.onnx\.export"):
-        cuvil.compile(torch.nn.Linear(2, 2))
