@@ -66,6 +66,11 @@ class Worker:
             self._process.wait()
             self._process = None
 
+    def stop(self) -> None:
+        """Ends the process whatever it is at; who waits for it gets a CompileError."""
+        if self._process is not None:
+            self._process.kill()
+
 
 class Workers:
     """A fixed number of workers that share a list of units.
@@ -101,8 +106,11 @@ class Workers:
         try:
             for thread in threads:
                 thread.join()
-        finally:
-            waiting.clear()  # interrupted: nobody asks for the rest
+        except BaseException:  # interrupted: nobody asks for the rest
+            waiting.clear()
+            for worker in self._workers:
+                worker.stop()
+            raise
         if failures:
             raise failures[0]
         self._kept |= {u: r for u, r in zip(units, results, strict=True) if u.bitcode and r}
@@ -114,24 +122,16 @@ class Workers:
             worker.close()
 
 
-# Ctrl-C reaches a worker, too: it ends without a traceback, also while it still imports.
-_PROGRAM = """
-import signal
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-from cuvil.codegen.worker import main
-main()
-"""
-
-
 def _start() -> subprocess.Popen[bytes]:
     """A worker's process. It imports what this one does, and nothing from the working folder:
-    models are downloaded with other files beside them, and Python would look there first."""
+    models are downloaded with other files beside them, and `python -m` would look there first."""
     path = os.pathsep.join(p for p in sys.path if p)
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", _PROGRAM],
+        [sys.executable, "-P", "-m", "cuvil.codegen.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
+        process_group=0,  # Ctrl-C is for the parent, which stops its workers
     )
 
 
@@ -163,4 +163,11 @@ def main() -> None:
             answer = b"+" + compile_unit(pickle.loads(data))
         except Exception as error:
             answer = b"-" + (str(error) or type(error).__name__).encode()
-        _send(sink, answer)
+        try:
+            _send(sink, answer)
+        except BrokenPipeError:  # the parent was killed
+            os._exit(1)  # without a last word about what could not be written
+
+
+if __name__ == "__main__":
+    main()
