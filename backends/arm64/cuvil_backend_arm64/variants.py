@@ -8,6 +8,7 @@ from types import MappingProxyType
 from cuvil.codegen.facts import TargetFacts
 from cuvil.errors import TargetError
 from cuvil.targets.backend import VariantSpec
+from cuvil.targets.features import amended
 from cuvil.targets.target import Target
 from cuvil_backend_arm64.features import CPUS, FEATURES, NARROW, closure
 
@@ -42,12 +43,7 @@ def variants(target: Target) -> Sequence[VariantSpec]:
         raise TargetError(f"{target.cpu} does not run {target.triple}")
     if unknown := [word for word in target.features if word[1:] in NARROW]:
         raise TargetError(f"{target.triple} knows no feature '{unknown[0][1:]}'")
-    have = set(closure(CPUS.get(target.cpu, ())))
-    for word in target.features:
-        if word[0] == "+":
-            have |= closure((word[1:],))
-        else:
-            have = {f for f in have if word[1:] not in closure((f,))}
+    have = amended(FEATURES, CPUS.get(target.cpu, ()), target.features)
     known = tuple(name for name in FEATURES if name in have and name not in _NOT_USED)
     rows = [row for row in _BUILDS if have >= set(row[0])]
     return [_build(triple, target.cpu or "generic", known, *row) for row in rows]

@@ -13,6 +13,7 @@ from typing import Any
 from cuvil.codegen.facts import TargetFacts
 from cuvil.errors import TargetError
 from cuvil.targets.backend import VariantSpec
+from cuvil.targets.features import amended
 from cuvil.targets.target import Target
 from cuvil_backend_riscv.features import CPUS, FEATURES, RV64GC, closure
 
@@ -69,12 +70,7 @@ def variants(target: Target) -> Sequence[VariantSpec]:
 
 def _features(target: Target) -> set[str]:
     """All that a target has."""
-    have = set(closure((*RV64GC, *CPUS.get(target.cpu, ()))))
-    for word in target.features:
-        if word[0] == "+":
-            have |= closure((word[1:],))
-        else:
-            have = {f for f in have if word[1:] not in closure((f,))}
+    have = amended(FEATURES, (*RV64GC, *CPUS.get(target.cpu, ())), target.features)
     lacking = [name for name in RV64GC if name not in have]
     if lacking:
         raise TargetError(f"{target.triple} is rv64gc: it has no builds without {lacking[0]}")

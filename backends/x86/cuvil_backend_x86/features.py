@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cuvil.targets.backend import Feature
+from collections.abc import Iterable
+
+from cuvil.targets import features
+from cuvil.targets.features import Feature
 
 _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sse4.2", ()),
@@ -46,13 +49,6 @@ CPUS: dict[str, tuple[str, ...]] = {
 }
 
 
-def closure(names: tuple[str, ...]) -> frozenset[str]:
+def closure(names: Iterable[str]) -> frozenset[str]:
     """The features and all that they imply."""
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += FEATURES[name].implies
-    return frozenset(found)
+    return features.closure(FEATURES, names)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
+from cuvil.targets.features import amended
 from cuvil.targets.target import Target
-from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, AVX512_VNNI, CPUS, closure
+from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, AVX512_VNNI, CPUS, FEATURES
 
 LLVM_TRIPLES = {
     "x86_64-linux-gnu": "x86_64-unknown-linux-gnu",
@@ -24,12 +25,7 @@ def variants(target: Target) -> Sequence[VariantSpec]:
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
         return [build(triple) for build in (_avx512_bf16, _avx512_vnni, _avx512, _avx2, _baseline)]
-    features = set(closure(CPUS.get(target.cpu, ())))
-    for word in target.features:
-        if word[0] == "+":
-            features |= closure((word[1:],))
-        else:
-            features = {f for f in features if word[1:] not in closure((f,))}
+    features = amended(FEATURES, CPUS.get(target.cpu, ()), target.features)
     if features >= set(AVX512_BF16):
         return [_avx512_bf16(triple), _avx512_vnni(triple), _avx512(triple)]
     if features >= set(AVX512_VNNI):

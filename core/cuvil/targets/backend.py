@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +20,7 @@ from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.plan.devices import DeviceKernel, Supports
 from cuvil.plan.steps import HOST
+from cuvil.targets.features import Feature, closure
 from cuvil.targets.target import Target
 
 __all__ = [
@@ -32,17 +35,6 @@ __all__ = [
 ]
 
 API_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One feature of a cpu. bit: in the mask that the shim's detect function returns; llvm: its
-    name in LLVM's feature string; implies: features that come with it."""
-
-    name: str
-    bit: int
-    llvm: str
-    implies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,13 +130,8 @@ class Backend:
 
     def feature_bits(self, names: Sequence[str]) -> int:
         """The mask of the named features and all that they imply."""
-        mask, waiting = 0, list(names)
-        while waiting:
-            feature = self.features[waiting.pop()]
-            if not mask >> feature.bit & 1:
-                mask |= 1 << feature.bit
-                waiting += feature.implies
-        return mask
+        bits = [1 << self.features[name].bit for name in closure(self.features, names)]
+        return reduce(or_, bits, 0)
 
     def feature_names(self) -> list[str]:
         """Names by bit, "" for bits without one."""
