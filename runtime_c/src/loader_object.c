@@ -254,14 +254,18 @@ static cuvil_status relocate_all(object *o) {
 /* Finds what a caller of this file is after; `result` depends on the finder. */
 typedef cuvil_status (*finder)(const object *o, const char *wanted, const void **result);
 
-static cuvil_status find_artefact(const object *o, const char *wanted, const void **artefact) {
+static cuvil_status find_symbol(const object *o, const char *wanted, Elf64_Sym *symbol, target *t) {
   uint64_t index;
-  Elf64_Sym symbol;
   const char *name;
-  target t;
   cuvil_status status = cuvil_elf_entry(&o->image, &o->symbols, wanted, &index);
-  if (!status) status = cuvil_elf_symbol(&o->image, &o->symbols, index, &symbol, &name);
-  if (!status) status = resolve(o, index, &t);
+  if (!status) status = cuvil_elf_symbol(&o->image, &o->symbols, index, symbol, &name);
+  return status ? status : resolve(o, index, t);
+}
+
+static cuvil_status find_artefact(const object *o, const char *wanted, const void **artefact) {
+  Elf64_Sym symbol;
+  target t;
+  cuvil_status status = find_symbol(o, wanted, &symbol, &t);
   if (status) return status;
   const placed *p = &o->sections[symbol.st_shndx];
   uint64_t bytes = p->bytes - symbol.st_value;
@@ -276,13 +280,9 @@ static cuvil_status find_artefact(const object *o, const char *wanted, const voi
 }
 
 static cuvil_status find_function(const object *o, const char *wanted, const void **function) {
-  uint64_t index;
   Elf64_Sym symbol;
-  const char *name;
   target t;
-  cuvil_status status = cuvil_elf_entry(&o->image, &o->symbols, wanted, &index);
-  if (!status) status = cuvil_elf_symbol(&o->image, &o->symbols, index, &symbol, &name);
-  if (!status) status = resolve(o, index, &t);
+  cuvil_status status = find_symbol(o, wanted, &symbol, &t);
   if (status) return status;
   if (o->sections[symbol.st_shndx].group != CODE) {
     return cuvil_elf_damaged(&o->image, "function symbol");
