@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.documents import document_commands
+from tests.documents.document_commands import add_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "writing_a_backend.md"
 PIP = "-m pip install -q --no-index --no-deps --no-build-isolation --target site"
 COMMANDS = {
-    "cuvil": '-c "from cuvil.cli import main; raise SystemExit(main())" "$@"',
-    "python": '"$@"',
+    **document_commands.COMMANDS,
     "pip": f'{PIP} "$2"',  # what it needs is here already
 }
 
@@ -41,24 +41,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "examples" / "backend_npu", place / "examples" / "backend_npu")
     script = next(block for block in blocks("python") if block.startswith("# make_cnn.py"))
     (place / "make_cnn.py").write_text(script)
-    (place / "bin").mkdir()
-    for name, words in COMMANDS.items():
-        command = place / "bin" / name
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}\n')
-        command.chmod(0o755)
+    add_commands(place, COMMANDS)
     return place
 
 
 def shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Runs commands in the folder."""
-    env = {
-        **os.environ,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join([str(folder / "site"), *filter(None, sys.path)]),
-        "CUVIL_CACHE_DIR": str(folder / "cache"),
-    }
-    command = ["sh", "-e", "-c", text]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    """Runs commands in the folder, with what was installed there."""
+    return document_commands.shell(folder, text, (folder / "site",))
 
 
 def test_the_tutorial(folder: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
 
+from tests.documents.document_commands import add_commands, shell
+
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "custom_operators.md"
-COMMAND = "from cuvil.cli import main; raise SystemExit(main())"
 
 
 def blocks(language: str) -> list[str]:
@@ -27,24 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("custom")
     for block in blocks("python"):
         (place / block.splitlines()[0].removeprefix("# ")).write_text(block)
-    (place / "bin").mkdir()
-    for name, words in (("cuvil", f'-c "{COMMAND}" "$@"'), ("python", '"$@"')):
-        script = place / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}\n')
-        script.chmod(0o755)
+    add_commands(place)
     return place
-
-
-def shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Runs commands in the folder."""
-    env = {
-        **os.environ,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "CUVIL_CACHE_DIR": str(folder / "cache"),
-    }
-    command = ["sh", "-e", "-c", text]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no cc on this machine")

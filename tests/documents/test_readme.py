@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.documents import document_commands
+from tests.documents.document_commands import add_commands
 from tools.models.sources import Packaged
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = Packaged("silero_vad", "data/silero_vad.onnx", "silero-vad")
-COMMAND = "from cuvil.cli import main; raise SystemExit(main())"
 
 
 def blocks(language: str) -> list[str]:
@@ -35,24 +33,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the model, and with `cuvil` and `python` as commands in bin/."""
     place = tmp_path_factory.mktemp("readme")
     shutil.copy(MODEL.location(), place)
-    (place / "bin").mkdir()
-    for name, words in (("cuvil", f'-c "{COMMAND}" "$@"'), ("python", '"$@"')):
-        script = place / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}\n')
-        script.chmod(0o755)
+    add_commands(place)
     return place
 
 
 def shell(folder: Path, text: str) -> str:
     """What a block of commands prints when it runs in the folder."""
-    env = {
-        **os.environ,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "CUVIL_CACHE_DIR": str(folder / "cache"),
-    }
-    command = ["sh", "-e", "-c", text]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = document_commands.shell(folder, text)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

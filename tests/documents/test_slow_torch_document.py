@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.documents import document_commands
+from tests.documents.document_commands import add_commands
+
 pytest.importorskip("torch.export", reason="needs torch: tools/setup torch")
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "aot_from_torch.md"
-COMMAND = "from cuvil.cli import main; raise SystemExit(main())"
 
 
 def blocks(language: str) -> list[str]:
@@ -27,26 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("torch_document")
     for block in blocks("python"):
         (place / block.splitlines()[0].removeprefix("# ")).write_text(block)
-    (place / "bin").mkdir()
-    for name, words in (("cuvil", f"-c '{COMMAND}' \"$@\""), ("python", '"$@"')):
-        script = place / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}\n')
-        script.chmod(0o755)
+    add_commands(place)
     return place
 
 
 def shell(folder: Path, text: str) -> str:
     """What commands print that run in the folder."""
-    env = {
-        **os.environ,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "CUVIL_CACHE_DIR": str(folder / "cache"),
-        "PYTHONWARNINGS": "ignore",
-    }
-    done = subprocess.run(
-        ["sh", "-e", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
+    done = document_commands.shell(folder, text, PYTHONWARNINGS="ignore")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
