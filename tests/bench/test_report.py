@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -79,6 +80,15 @@ def test_publishing_replaces_what_is_between_the_marks(report: Report, tmp_path:
     assert (tmp_path / "docs" / "images" / "speed.svg").exists()
     publish.publish(report, tmp_path)
     assert readme.read_text() == text
+
+
+def test_two_threads_have_a_table_of_their_own(report: Report, tmp_path: Path):
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- speed -->\nold\n<!-- /speed -->\n<!-- speed-2 -->\n<!-- /speed-2 -->\n")
+    publish.publish(replace(report, threads=2), tmp_path)
+    one, two = readme.read_text().split("<!-- /speed -->")
+    assert "old" in one and "geometric mean" in two
+    assert not (tmp_path / "docs").exists()
 
 
 def test_a_readme_without_marks_is_refused():

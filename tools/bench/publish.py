@@ -12,10 +12,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def publish(report: Report, root: Path = ROOT) -> None:
-    """Writes both. ValueError when the README lacks the marks that a table goes between."""
+    """Writes both for one thread; for more, the table between `speed-<threads>` alone. ValueError
+    when the README lacks the marks that a table goes between."""
     readme = root / "README.md"
     text = readme.read_text(encoding="utf-8")
-    text = between(text, "speed", f"{report.machine}\n\n{markdown(report)}")
+    mark = "speed" if report.threads == 1 else f"speed-{report.threads}"
+    text = between(text, mark, f"{report.machine}\n\n{markdown(report)}")
+    if report.threads != 1:
+        readme.write_text(text, encoding="utf-8")
+        return
     text = between(text, "dynamic", markdown_dynamic(report))
     lines = [re.sub(r"(?m)^", "- ", line) for line in settings(report)]
     text = between(text, "settings", "\n".join(lines) + "\n")
