@@ -18,6 +18,7 @@ from cuvil.ir.dims import (
     dim_min,
     divisible_by,
     evaluate,
+    floor_scaled,
     fold,
     known_equal,
     known_ge,
@@ -78,6 +79,9 @@ def test_canonical_form(left: Dim, right: Dim) -> None:
         (symbol("?0") * 2, '2*"?0"'),
         (symbol('a "b"\\\n\u00e9') + 1, '"a \\"b\\"\\\\\\n\\u00e9" + 1'),
         (symbol("mod") % 3, '"mod" mod 3'),
+        (floor_scaled(B + 1, 2.6), "scaled(B + 1, 5452595, 2097152)"),
+        (2 * floor_scaled(B, 1.25), "2*scaled(B, 5, 4)"),
+        (symbol("scaled") + 1, '"scaled" + 1'),
     ],
 )
 def test_text_round_trip(dim: Dim, text: str) -> None:
@@ -168,6 +172,7 @@ def test_fold_builds_equal_parts_once() -> None:
         mod=lambda a, b: f"fmod({a}, {b})",
         minimum=lambda a, b: f"min({a}, {b})",
         maximum=lambda a, b: f"max({a}, {b})",
+        scaled=lambda a, n, d: f"int({a} * {n} / {d})",
     )
     assert eval(source, {"x": 5, "fdiv": operator.floordiv}) == 14
     assert seen == ["x"]
@@ -195,6 +200,10 @@ def test_size_is_bounded() -> None:
             dim = (3 * dim * y + 1) // 7
 
 
+def product_f32(n: int, scale: float) -> np.float32:
+    return np.float32(n) * np.float32(scale)
+
+
 OPERATIONS = {
     "+": (operator.add, operator.add),
     "-": (operator.sub, operator.sub),
@@ -204,8 +213,10 @@ OPERATIONS = {
     "min": (dim_min, min),
     "max": (dim_max, max),
     "ceil": (ceil_div, lambda a, b: -(-a // b)),
+    "scaled": (lambda a, b: floor_scaled(a, 2.6) + b, lambda a, b: int(product_f32(a, 2.6)) + b),
 }
 NAMES = ("a", "b", "c d")
+
 LEAVES = st.sampled_from(NAMES).map(symbol) | st.integers(-9, 9)
 TREES = st.recursive(
     LEAVES, lambda inner: st.tuples(st.sampled_from(sorted(OPERATIONS)), inner, inner), max_leaves=9
@@ -222,6 +233,7 @@ def both(tree: object, env: dict[str, int]) -> tuple[Dim, int]:
     if name in ("//", "%", "ceil"):
         assume(b_value != 0 and b != 0)
         assume(name != "ceil" or b_value > 0)
+    assume(name != "scaled" or a_value >= 0)
     build, compute = OPERATIONS[name]
     return build(a, b), compute(a_value, b_value)
 
@@ -240,3 +252,16 @@ def test_text_of_random_expressions(tree: object, env: dict[str, int]) -> None:
     dim, _ = both(tree, env)
     assert parse_dim(str(dim)) == dim
     assert substitute(dim, {}) == dim
+
+
+@given(st.integers(0, 2**40), st.floats(2**-10, 2**10, width=32))
+def test_scaled_extents_are_floors_of_float32_products(n: int, scale: float) -> None:
+    dim = floor_scaled(x, scale)
+    assert evaluate(dim, {"x": n}) == floor_scaled(n, scale) == int(product_f32(n, scale))
+    assert bounds(dim, {"x": (0, n)}) == (0, floor_scaled(n, scale))
+
+
+@pytest.mark.parametrize("text", ["scaled(x)", "scaled(x, y, 2)", "scaled(x, 1, 3)"])
+def test_bad_scales(text: str) -> None:
+    with pytest.raises(ValueError, match=r"dimension|scaled"):
+        parse_dim(text)

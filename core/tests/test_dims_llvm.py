@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import llvmlite.binding as llvm
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from cuvil.codegen.dims_llvm import FAR, compute
 from cuvil.codegen.llvm_util import I64, PTR
 from cuvil.codegen.scalars.array_functions import compile_module
 from cuvil.codegen.slots import SlotTable
-from cuvil.ir.dims import Dim, dim_max, dim_min, evaluate, symbol
+from cuvil.ir.dims import Dim, dim_max, dim_min, evaluate, floor_scaled, symbol
 
 A, B, C = (symbol(name) for name in "abc")
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -72,3 +73,12 @@ def test_what_overflows_stays_far_out() -> None:
     assert compiled(A * B)(far, far) == FAR
     assert compiled(A * B * C)(far, far, -1) == -FAR
     assert compiled(A * B + A * C + B * C)(far, far, far) >= FAR
+
+
+@pytest.mark.parametrize("scale", [2.6, 1 / 3, 0.1, 1.1, 0.9999999, 1.0000001, 7.0, 1e-7, 12345.68])
+def test_scaled_extents_are_floors_of_float32_products(scale: float) -> None:
+    random = np.random.default_rng(1)
+    some = [*range(500), *random.integers(0, 1 << 39, 500), *random.integers(0, 1 << 24, 500)]
+    for n in map(int, some):
+        wanted = int(np.floor(np.float32(n) * np.float32(scale)))
+        assert compiled(floor_scaled(A, scale))(n, 0) == wanted, n

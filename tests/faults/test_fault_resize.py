@@ -100,3 +100,14 @@ def test_b01_sizes_of_the_run() -> None:
         (got,) = engine.run(None, feeds)
         want = nearest(n, to, to / n, "half_pixel", "round_prefer_floor")
         np.testing.assert_array_equal(got[0, 0], want)
+
+
+@pytest.mark.parametrize("scale", [2.6, 1.1, 0.6, 1 / 3, 1.5])
+def test_b01_extents_are_floors_of_float32_products(scale: float) -> None:
+    m = Model(19)
+    x = m.feed(arange(26), dims=["n"])
+    m.keep(m.op("Resize", x, None, m.const([scale], np.float32)))
+    engine = m.engine()
+    for n in (*range(3, 130), 4095, 65535, 1000001):
+        (got,) = engine.run(None, {x: arange(n)})
+        assert got.shape == (np.floor(np.float32(n) * np.float32(scale)),), n

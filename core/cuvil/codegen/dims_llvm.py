@@ -8,6 +8,7 @@ from cuvil.codegen.llvm_util import I64, declare, i64
 from cuvil.codegen.narrow_index import mark_index
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir.dims import Dim, fold
+from cuvil.ir.dims_scaled import MANTISSA
 
 FAR = 1 << 62
 
@@ -78,7 +79,21 @@ def compute(b: ir.IRBuilder, dims: ir.Value, slots: SlotTable, expr: Dim) -> ir.
         mod=mod,
         minimum=minimum,
         maximum=maximum,
+        scaled=lambda x, n, d: floordiv(_rounded(b, mul(_rounded(b, x), i64(n))), i64(d)),
     )
+
+
+def _rounded(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    """float32(x) for x >= 0, by integers: some targets have no float unit."""
+    bits = x
+    for k in range(6):  # every bit below the highest one
+        bits = b.or_(bits, b.lshr(bits, i64(1 << k)))
+    above = b.add(bits, i64(1))
+    unit, half = b.lshr(above, i64(MANTISSA)), b.lshr(above, i64(MANTISSA + 1))  # of x's last place
+    even = b.icmp_unsigned("==", b.and_(x, unit), i64(0))
+    tie = b.and_(even, b.icmp_unsigned("!=", half, i64(0)))
+    up = b.sub(b.add(x, half), b.zext(tie, I64))
+    return b.and_(up, b.neg(b.select(b.icmp_unsigned("==", unit, i64(0)), i64(1), unit)))
 
 
 def _safe(b: ir.IRBuilder, divisor: ir.Value) -> ir.Value:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import NoReturn, TypeAlias, TypeVar
@@ -39,6 +40,7 @@ from cuvil.ir.dims_poly import (
     sub,
     text,
 )
+from cuvil.ir.dims_scaled import ratio_of, scaled
 
 T = TypeVar("T")
 _Operation = Callable[[Poly, Poly], Poly]
@@ -174,6 +176,20 @@ def ceil_div(a: Dim, b: Dim) -> Dim:
     return (a + b - 1) // b
 
 
+def floor_scaled(dim: Dim, scale: float) -> Dim:
+    """floor(dim * scale), the product rounded to a float32 first, as engines have it.
+
+    scale: taken as the float32 nearest to it. ValueError where it is not positive or not finite.
+    """
+    if not 0 < scale < math.inf:
+        raise ValueError(f"an extent cannot be scaled by {scale}")
+    (near,) = struct.unpack("f", struct.pack("f", scale))
+    numerator, denominator = near.as_integer_ratio()
+    if denominator >> 62:  # no extent is so long that it leaves anything
+        return 0
+    return _dim(scaled(_checked(dim), numerator, denominator))
+
+
 def literal(dim: Dim) -> int:
     """The number that a dimension is; AssertionError where it is symbolic."""
     assert not isinstance(dim, SymDim), f"{dim} is not known"
@@ -199,22 +215,27 @@ def fold(
     mod: Callable[[T, T], T],
     minimum: Callable[[T, T], T],
     maximum: Callable[[T, T], T],
+    scaled: Callable[[T, int, int], T],
 ) -> T:
     """Rebuild `dim` with the given callables; equal parts are built once.
 
     `floordiv` and `mod` round towards minus infinity. A difference comes as `mul` by const(-1).
+    `scaled` gets the quotient of integers that the scale of `floor_scaled` is.
     """
     operations = {"floordiv": floordiv, "mod": mod, "min": minimum, "max": maximum}
     built: dict[Atom, T] = {}
 
     def atom_value(atom: Atom) -> T:
         if atom not in built:
-            built[atom] = (
-                symbol(atom.name)
-                if atom.kind == "symbol"
-                else functools.reduce(operations[atom.kind], map(poly_value, atom.args))
-            )
+            built[atom] = built_anew(atom)
         return built[atom]
+
+    def built_anew(atom: Atom) -> T:
+        if atom.kind == "symbol":
+            return symbol(atom.name)
+        if atom.kind == "scaled":
+            return scaled(poly_value(atom.args[0]), *ratio_of(atom))
+        return functools.reduce(operations[atom.kind], map(poly_value, atom.args))
 
     def term_value(term: tuple[tuple[Atom, ...], int]) -> T:
         factors = [atom_value(atom) for atom in term[0]]
@@ -252,6 +273,7 @@ def _rebuild(dim: Dim, leaf: Callable[[str], Dim]) -> Dim:
         mod=lambda a, b: a % (1 if b == 0 else b),
         minimum=lambda a, b: dim_min(a, b),
         maximum=lambda a, b: dim_max(a, b),
+        scaled=lambda a, n, d: _dim(scaled(_checked(a), n, d)),
     )
     return rebuilt
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from cuvil.ir.dims_poly import Atom, Poly, add, const, const_value, mul, of_atom, scale, sub
+from cuvil.ir.dims_scaled import ratio_of, scaled_number
 
 Ranges = Mapping[str, tuple[int, int | None]]
 Bound = int | float  # an int, or an infinity
@@ -48,6 +49,12 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
     if atom.kind in ("min", "max"):
         pick = min if atom.kind == "min" else max
         return pick(low for low, _ in parts), pick(high for _, high in parts)
+    if atom.kind == "scaled":
+        low, high = (
+            end if isinstance(end, float) else scaled_number(end, *ratio_of(atom))
+            for end in parts[0]
+        )
+        return low, high
     num, den = parts
     if den[0] < 0:
         return _ANY
@@ -122,6 +129,6 @@ def common_divisor(poly: Poly) -> int:
 
 
 def _atom_divisor(atom: Atom) -> int:
-    if atom.kind in ("symbol", "floordiv"):
+    if atom.kind in ("symbol", "floordiv", "scaled"):
         return 1
     return math.gcd(*map(common_divisor, atom.args))

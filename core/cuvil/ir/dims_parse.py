@@ -5,7 +5,19 @@ import re
 from collections.abc import Callable
 
 from cuvil.ir.dims_divide import extreme, floordiv, mod
-from cuvil.ir.dims_poly import RESERVED, Atom, Poly, const, mul, of_atom, scale, total
+from cuvil.ir.dims_poly import (
+    CALLS,
+    RESERVED,
+    Atom,
+    Poly,
+    const,
+    const_value,
+    mul,
+    of_atom,
+    scale,
+    total,
+)
+from cuvil.ir.dims_scaled import scaled
 
 MAX_NESTING = 150  # parentheses and signs; a canonical text needs at most two per level of atoms
 _TOKEN = re.compile(r"""\s*(?:(\d+)|([A-Za-z_]\w*)|("(?:[^"\\]|\\.)*")|(//|[-+*%(),]))""", re.A)
@@ -95,12 +107,22 @@ class _Reader:
             value = self.sum()
             self.expect(")")
             return value
-        if token in ("min", "max"):
+        if token in CALLS:
             self.next()
-            return extreme("min" if token == "min" else "max", self.arguments())
+            return self.scaled() if token == "scaled" else self.extreme(token)
         if token.isdigit():
             return const(int(self.next()))
         return of_atom(Atom("symbol", name=self.name()))
+
+    def extreme(self, kind: str) -> Poly:
+        return extreme("min" if kind == "min" else "max", self.arguments())
+
+    def scaled(self) -> Poly:
+        found = self.arguments()
+        numbers = [n for n in map(const_value, found[1:]) if n is not None]
+        if len(found) != 3 or len(numbers) != 2:
+            raise self.error("an extent and two numbers before this")
+        return scaled(found[0], *numbers)
 
     def name(self) -> str:
         """A bare or quoted symbol name."""

@@ -12,19 +12,20 @@ import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-Kind = Literal["symbol", "floordiv", "mod", "min", "max"]
+Kind = Literal["symbol", "floordiv", "mod", "min", "max", "scaled"]
 Monomial: TypeAlias = "tuple[Atom, ...]"
 Poly: TypeAlias = "tuple[tuple[Monomial, int], ...]"
 
 MAX_TERMS = 4096
 MAX_DEPTH = 64  # nesting of atoms; keeps every recursion far from Python's own limit
 ZERO: Poly = ()
-RESERVED = frozenset({"min", "max", "mod", "floordiv"})
+CALLS = ("min", "max", "scaled")  # atoms that are written as calls
+RESERVED = frozenset({*CALLS, "mod", "floordiv"})
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Atom:
-    """A symbol, or a floordiv, mod, min or max of polynomials that does not simplify.
+    """A symbol, or a floordiv, mod, min, max or scaled of polynomials that does not simplify.
 
     `key` is the atom's text; it identifies the atom, and equality, hash and order use it.
     `size` counts the terms inside, `depth` the nesting (a symbol has 1 of each).
@@ -182,7 +183,7 @@ def _term_text(monomial: Monomial, factor: int, alone: bool) -> str:
 def _atom_text(atom: Atom) -> str:
     if atom.kind == "symbol":
         return quote(atom.name)
-    if atom.kind in ("min", "max"):
+    if atom.kind in CALLS:
         return f"{atom.kind}({', '.join(text(arg) for arg in atom.args)})"
     left, right = (_operand_text(arg) for arg in atom.args)
     return f"{left} {atom.kind} {right}"
@@ -191,5 +192,5 @@ def _atom_text(atom: Atom) -> str:
 def _operand_text(poly: Poly) -> str:
     atom = single_atom(poly)
     value = const_value(poly)
-    bare = value >= 0 if value is not None else atom and atom.kind in ("symbol", "min", "max")
+    bare = value >= 0 if value is not None else atom and atom.kind in ("symbol", *CALLS)
     return text(poly) if bare else f"({text(poly)})"

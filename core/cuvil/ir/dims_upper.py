@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cuvil.ir.dims import Dim, bounds, dim_max, dim_min, fold, symbol, symbols
+from cuvil.ir.dims import Dim, bounds, dim_max, dim_min, floor_scaled, fold, symbol, symbols
 from cuvil.ir.dims_bounds import DEFAULT, Ranges
 
 __all__ = ["Top", "upper_bound"]
@@ -60,6 +60,7 @@ def _span(dim: Dim, spans: Mapping[str, _Span], ranges: Ranges) -> _Span:
         mod=known.mod,
         minimum=known.minimum,
         maximum=known.maximum,
+        scaled=known.scaled,
     )
 
 
@@ -120,6 +121,10 @@ class _Arithmetic:
     def maximum(self, a: _Span, b: _Span) -> _Span:
         high = None if None in (a.high, b.high) else dim_max(a.high, b.high)  # type: ignore[arg-type]
         return _Span(_either(dim_max, a.low, b.low), high)
+
+    def scaled(self, a: _Span, numerator: int, denominator: int) -> _Span:
+        scale = numerator / denominator
+        return _Span(*(None if end is None else floor_scaled(end, scale) for end in a))
 
 
 def _plus(a: Dim | None, b: Dim | None) -> Dim | None:

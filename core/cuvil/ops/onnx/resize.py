@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
-from cuvil.ir.dims import Dim, SymDim
+from cuvil.ir.dims import Dim, SymDim, floor_scaled
+from cuvil.ir.dims_scaled import MANTISSA
 from cuvil.ops.compose.helpers import axes_in, static
 from cuvil.ops.onnx.context import Cx, Value
 from cuvil.ops.onnx.dynamic import extents
 from cuvil.ops.onnx.registry import onnx_op
 
 Ints = tuple[int, ...]
+
+FAR = 1 << 20  # an axis that is resized is hardly longer
 
 
 def known_floats(cx: Cx, value: Value, what: str) -> list[float]:
@@ -31,31 +33,14 @@ def known_floats(cx: Cx, value: Value, what: str) -> list[float]:
 def scaled(dim: Dim, scale: float) -> Dim:
     """floor(dim * scale); the product is rounded to f32 first, as engines do.
 
-    Of a symbolic extent the fraction that f32 stands for, 13/5 for 2.6, says that best: the f32
-    itself is a little less, and would make 12 of 5.
+    Of a symbolic extent a quotient of integers says that where no product of up to `FAR` needs
+    rounding, 3*n // 2 for 1.5: then more can be proved of extents.
     """
-    if isinstance(dim, SymDim):
-        ratio = _ratio(scale)
-        return dim * ratio.numerator // ratio.denominator
-    return math.floor(np.float32(dim) * np.float32(scale))
-
-
-@cache
-def _ratio(scale: float) -> Fraction:
-    """The number itself or the simplest fraction that rounds to it, whichever errs less often."""
-    exact = Fraction(scale)
-    if not 1e-6 < scale < 1e6:
-        return exact
-    near = (exact.limit_denominator(1 << k) for k in range(13))
-    simple = next((f for f in near if np.float32(float(f)) == np.float32(scale)), exact)
-    extents = np.arange(1, 4097)
-    wanted = np.floor(extents.astype(np.float32) * np.float32(scale)).tolist()
-
-    def errors(ratio: Fraction) -> int:
-        top, bottom = ratio.numerator, ratio.denominator
-        return sum(n * top // bottom != w for n, w in zip(extents.tolist(), wanted, strict=True))
-
-    return min(exact, simple, key=errors)
+    if isinstance(dim, SymDim) and 0 < scale < FAR:
+        p, q = float(np.float32(scale)).as_integer_ratio()
+        if FAR * p // (p & -p) < 1 << MANTISSA:
+            return dim * p // q
+    return floor_scaled(dim, scale)
 
 
 @onnx_op("Resize", since=10)
