@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: the messages about models of torch and of Hugging Face are the real ones."""
+"""docs/troubleshooting.md: messages about models of torch and Hugging Face are the real ones."""
 
 from __future__ import annotations
 
