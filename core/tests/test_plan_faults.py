@@ -99,6 +99,16 @@ def test_a_pad_of_what_may_be_empty(extent):
     check([[N, 3]], build, {"N": extent})
 
 
+@pytest.mark.parametrize("extent", [0, 2])
+def test_no_view_begins_behind_its_buffer(extent):
+    """No rows inside a border of one row and a column: where they would begin is behind its end."""
+
+    def build(b: Builder, x: Any) -> Any:
+        return b.pad(b.erf(x), b.scalar(7, "f32"), low=(1, 1), high=(0, 0))
+
+    check([[N, 3]], build, {"N": extent})
+
+
 def test_what_is_read_twice_through_views_level_after_level_is_stored():
     """Inlined at every index, 20 levels of it would be a million copies."""
 

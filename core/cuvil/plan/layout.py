@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuvil.ir.dims import Dim, known_equal, product
+from cuvil.ir.dims import Dim, dim_min, known_equal, known_ge, product
 from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
 
@@ -45,6 +45,15 @@ class Layouts:
     def parts(self, value: Value) -> set[Value]:
         """The tensors that lie inside this one."""
         return {v for v, place in self.inside.items() if place.parent is value}
+
+
+def start_of(value: Value, place: Inside) -> Dim:
+    """`place.offset`; 0 where the value has no elements though its parent has some, so that no
+    view begins behind its buffer: an image of no rows inside the border of a pad."""
+    dims, outer = tensor_type(value).dims, tensor_type(place.parent).dims
+    if all(a == b or known_ge(a, 1) for a, b in zip(dims, outer, strict=True)):
+        return place.offset
+    return dim_min(place.offset, place.offset * product(dims))
 
 
 def contiguous(outer_stride: Dim, extent: Dim, stride: Dim) -> bool:

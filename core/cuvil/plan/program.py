@@ -18,7 +18,7 @@ from cuvil.plan.devices import Assignment
 from cuvil.plan.groups import Group, partition, users
 from cuvil.plan.in_place import overwritten
 from cuvil.plan.kernel import Draft, Kernel, Kernels, Packed, reads_of, signature
-from cuvil.plan.layout import Layouts
+from cuvil.plan.layout import Layouts, start_of
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
@@ -202,7 +202,8 @@ class _Planner:
             inside = self.layouts.get(value)
             if inside is not None:
                 size = tensor_type(value).dtype.size
-                self.transfers.found(value, View(self.place(inside.parent), inside.offset * size))
+                start = start_of(value, inside) * size
+                self.transfers.found(value, View(self.place(inside.parent), start))
             elif owner.name == "cuvil.constant":
                 self.memory.places[value] = Weight(self._key(owner))
             elif owner.name == "cuvil.reshape":
@@ -259,7 +260,7 @@ class _Planner:
             return self.memory.destination(value)
         parent = self._destination(inside.parent)
         size = tensor_type(value).dtype.size
-        self.memory.places[value] = View(parent, inside.offset * size)
+        self.memory.places[value] = View(parent, start_of(value, inside) * size)
         return self.memory.touch(self.memory.places[value])
 
     # -- kernels -------------------------------------------------------------------------------
