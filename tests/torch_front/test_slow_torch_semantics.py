@@ -12,8 +12,10 @@ torch = pytest.importorskip("torch", reason="needs torch: tools/setup torch")
 
 import cuvil  # noqa: E402
 from cuvil.integrations.torch_compile.observe import observed  # noqa: E402
+from tests.torch_front.torch_calls import compiled, same  # noqa: E402
 
 F = torch.nn.functional
+tree_leaves = torch.utils._pytree.tree_leaves
 
 
 @pytest.fixture(autouse=True)
@@ -22,25 +24,6 @@ def _fresh() -> Iterator[None]:
     torch._dynamo.reset()
     with torch.no_grad():
         yield
-
-
-def compiled(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The model through the backend, where nothing may run in eager."""
-    dynamic = options.pop("dynamic", None)
-    return torch.compile(
-        model, backend="cuvil", fullgraph=True, dynamic=dynamic,
-        options={"fallback": "error", **options},
-    )  # fmt: skip
-
-
-def same(model: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Compiled and eager give equal results, and leave equal arguments behind."""
-    copies = torch.utils._pytree.tree_map(lambda x: x.clone(), args)
-    wanted = model(*args)
-    got = compiled(model, **options)(*copies)
-    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5, check_stride=True)
-    torch.testing.assert_close(copies, args)
-    return got
 
 
 def test_writes_to_inputs_reach_the_caller() -> None:
@@ -299,18 +282,32 @@ def test_torchs_own_transformer_layer(norm_first: bool) -> None:
     torch.testing.assert_close(found[1, :3], wanted[1, :3], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [torch.bool, torch.float32], ids=str)
-def test_a_query_that_sees_no_key_gives_zeros(kind: Any) -> None:
-    def model(q: Any, mask: Any) -> Any:
-        return F.scaled_dot_product_attention(q, q, q, attn_mask=mask).transpose(1, 2)
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "split heads": lambda x: x.reshape(-1, 12).view(*x.shape[:2], 3, 4).transpose(1, 2),
+    "slice": lambda x: x[1:, :2].transpose(0, 1),
+    "of a result": lambda x: (lambda y: (y, y.transpose(0, 1), y[1:].reshape(-1)))(x + 1),
+    "itself": lambda x: (x, x.view(-1), x.sum()),
+    "after a write": lambda x: (x.mul_(2), x.transpose(0, 1)),
+    "parts": lambda x: (*x.split(4, -1), *x.unbind(-1)[:2]),
+    "strides of results": lambda x: (x.permute(2, 0, 1) + 1, x.permute(2, 0, 1).contiguous()),
+}
 
-    seen = torch.tensor([[True, True], [False, False]])
-    mask = seen if kind is torch.bool else torch.where(seen, 0.0, float("-inf"))
-    found = same(model, torch.ones(1, 2, 2, 4), mask)
-    assert torch.equal(found[0, 1], torch.zeros(2, 4))
+
+def shares(x: Any, y: Any) -> bool:
+    return x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
 
-def test_a_cubic_image_of_one_pixel() -> None:
-    x = torch.arange(16.0).reshape(1, 1, 4, 4)
-    found = same(lambda x: F.interpolate(x, size=(1, 1), mode="bicubic"), x)
-    assert found.item() == pytest.approx(7.5)
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_symbolic_sizes(name: str) -> None:
+    model = VIEWS[name]
+    run = compiled(model, dynamic=True)
+    for rows, columns in ((2, 5), (7, 3)):
+        base = torch.randn(rows * columns * 12 + 1)
+        x, twin = (b[1:].view(rows, columns, 12) for b in (base, base.clone()))
+        got, wanted = run(x), model(twin)
+        torch.testing.assert_close(got, wanted, check_stride=True)
+        for one, other in zip(tree_leaves(got), tree_leaves(wanted), strict=True):
+            shared = one.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+            assert shared == (
+                other.untyped_storage().data_ptr() == twin.untyped_storage().data_ptr()
+            )

@@ -12,6 +12,7 @@ from cuvil.frontends.torch.call_plan import CallPlan
 from cuvil.frontends.torch.signature import is_size, value_of
 from cuvil.frontends.torch.torch_source import TorchSource
 from cuvil.integrations.torch_compile.calls import Call
+from cuvil.integrations.torch_compile.overlap import overlapping
 
 __all__ = ["CompiledModule"]
 
@@ -35,6 +36,7 @@ class CompiledModule:
         holders = source.module.graph.find_nodes(op="placeholder")
         self._places = {node.name: k for k, node in enumerate(holders)}
         self._kinds = {n.name: int if is_size(value_of(n)) else torch.Tensor for n in holders}
+        self._written = {self._places[name] for kind, name in plan.outputs if kind == "input"}
         self.reset_states()
 
     def reset_states(self) -> None:
@@ -50,6 +52,8 @@ class CompiledModule:
             self._check(k, name, value)
             if name:
                 given[self._places[name]] = value
+        if self._written:
+            self._check_apart(given)
         leaves = self._call(given)
         for value, (kind, name) in zip(leaves, self._plan.outputs, strict=True):
             if kind == "state":
@@ -67,6 +71,15 @@ class CompiledModule:
         elif not isinstance(value, self._kinds[name]):
             words = self._kinds[name].__name__
             raise InputError(f"'{label}' is a {type(value).__name__}, compiled for a {words}")
+
+    def _check_apart(self, given: list[Any]) -> None:
+        found = overlapping(given, self._written)
+        if found is not None:
+            names = list(self._places)
+            one, other = (names[k] for k in found)
+            raise InputError(
+                f"'{one}' is written to and shares memory with '{other}': pass a copy of one"
+            )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "engine":

@@ -10,11 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._prims_common import (
-    is_channels_last_contiguous_or_false_2d,
-    is_channels_last_contiguous_or_false_3d,
-    is_contiguous_or_false,
-)
 from torch.fx import GraphModule, Node
 from torch.utils._pytree import TreeSpec, tree_flatten
 
@@ -139,9 +134,15 @@ def _order(value: Any) -> tuple[int, ...]:
 
 
 def _symbolic_order(value: torch.Tensor) -> tuple[int, ...]:
-    """As `_order`, for symbolic extents: images that are known to have the channels last, or ()."""
-    tests = {4: is_channels_last_contiguous_or_false_2d, 5: is_channels_last_contiguous_or_false_3d}
-    rank = value.dim()
-    if rank not in tests or is_contiguous_or_false(value) or not tests[rank](value):
-        return ()
-    return (0, *range(2, rank), 1)
+    """As `_order`, for symbolic extents: where the strides are known to be products of them."""
+    extents, strides = ([expression(d) for d in row] for row in (value.shape, value.stride()))
+    rest, found, step = list(range(value.dim())), list[int](), expression(1)
+    while rest:
+        fits = [k for k in rest if extents[k] == 1] or [k for k in rest if strides[k] == step]
+        if not fits:
+            return ()
+        found.insert(0, fits[-1])
+        rest.remove(fits[-1])
+        step = step * extents[fits[-1]]
+    plain = [k for k in found if extents[k] != 1]
+    return () if plain == sorted(plain) else tuple(found)

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from cuvil.frontends.torch import decompositions
 from cuvil.integrations.torch_compile.compiled import Compiled
+from cuvil.integrations.torch_compile.overlap import apart
 from cuvil.integrations.torch_compile.settings import Settings
 
 __all__ = ["backend"]
@@ -44,12 +45,19 @@ def backend(
         return module.forward
     statics = frozenset(map(id, static_tensors(module, example_inputs)))
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
+    written: set[int] = set()
+
+    def compile_inference(graph: GraphModule, inputs: Sequence[Any]) -> Compiled:
+        places = written_inputs()
+        written.update(places)
+        return compiler(graph, written=places)
+
     try:
         compiled: Callable[..., Any] = aot_module_simplified(
             module,
             list(example_inputs),
-            fw_compiler=lambda graph, inputs: compiler(graph, written=written_inputs()),
-            inference_compiler=lambda graph, inputs: compiler(graph, written=written_inputs()),
+            fw_compiler=compile_inference,
+            inference_compiler=compile_inference,
             decompositions=decompositions(),
         )
     except Exception as error:  # torch's own, of any class: it cannot take the graph apart
@@ -57,7 +65,7 @@ def backend(
             raise
         compiler(module).give_up(f"torch cannot lower it: {error}")
         return module.forward
-    return compiled
+    return apart(compiled, module.forward, written) if written else compiled
 
 
 def wants_gradients(inputs: Sequence[Any]) -> bool:

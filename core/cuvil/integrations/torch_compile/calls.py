@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_unflatten
 from cuvil.engine.engine import Engine
 from cuvil.engine.torch_arrays import to_arrays, to_tensors
 from cuvil.frontends.torch import signature_of
+from cuvil.integrations.torch_compile.views import Views
 
 __all__ = ["Call"]
 
@@ -20,10 +21,17 @@ Take = Callable[[Any], Any]
 
 
 class Call:
-    """An engine called with the arguments of the module that it was made of."""
+    """An engine called with the arguments of the module that it was made of.
+
+    views: results that torch makes in place of the engine's.
+    """
 
     def __init__(
-        self, engine: Engine, module: GraphModule, constants: Collection[str] = ()
+        self,
+        engine: Engine,
+        module: GraphModule,
+        constants: Collection[str] = (),
+        views: Views | None = None,
     ) -> None:
         signature = signature_of(module, constants)
         self.engine = engine
@@ -33,6 +41,7 @@ class Call:
         self._plain = all(o.kind == "tensor" and not o.axes for o in signature.outputs)
         self._outputs = signature.outputs
         self._spec = signature.spec
+        self._views = views
         self._as_list = signature.spec.type is list or signature.spec.type is tuple
 
     def __call__(self, args: Sequence[Any]) -> Any:
@@ -40,6 +49,8 @@ class Call:
         found = [give(a) for give, a in zip(self._gives, self._run(arrays), strict=True)]
         if not self._plain:
             found = self._leaves(found, args)
+        if self._views:
+            found = self._views.put(found, args)
         return found if self._as_list else tree_unflatten(found, self._spec)
 
     def _leaves(self, found: list[Any], args: Sequence[Any]) -> list[Any]:

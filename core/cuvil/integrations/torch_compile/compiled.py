@@ -20,6 +20,7 @@ from cuvil.integrations.torch_compile.constants import Constants
 from cuvil.integrations.torch_compile.observe import tell
 from cuvil.integrations.torch_compile.partition import partitioned
 from cuvil.integrations.torch_compile.settings import Settings
+from cuvil.integrations.torch_compile.views import Views
 
 __all__ = ["Compiled"]
 
@@ -63,6 +64,7 @@ class Compiled:
         self.written = set(written)
         self.problems: list[Problem] = []
         self.failure: Error | None = None
+        self.views = Views(module, len(written))
         self.names = [n.name for n in module.graph.find_nodes(op="placeholder")]
         if not is_part:
             tell(self)
@@ -94,7 +96,7 @@ class Compiled:
     def _compiled(self, constants: Mapping[str, torch.Tensor]) -> Callable[[Sequence[Any]], Any]:
         source = TorchSource(self.module, constants, "torch_graph")
         try:
-            return Call(self._engine(source), self.module, constants)
+            return Call(self._engine(source), self.module, constants, self.views)
         except Error as error:
             if self.settings.fallback == "error":
                 raise
