@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.utils._pytree import tree_map
 
-__all__ = ["DTYPES", "Case", "cases", "fresh"]
+__all__ = ["DTYPES", "Case", "Sample", "cases", "fresh"]
+
+Sample = tuple[Any, list[Any], dict[str, Any]]  # first argument, others, keywords
 
 DTYPES = (torch.float32, torch.int64, torch.bool)
 
@@ -29,8 +31,8 @@ class Case:
         """The name and the element type."""
         return f"{self.name} {str(self.dtype).removeprefix('torch.')}"
 
-    def samples(self, most: int | None) -> Iterator[tuple[Any, list[Any], dict[str, Any]]]:
-        """(first argument, others, keywords) of at most so many samples, the same every time."""
+    def samples(self, most: int | None) -> Iterator[Sample]:
+        """At most so many samples, the same every time."""
         torch.manual_seed(0)
         found = self.op.sample_inputs("cpu", self.dtype, requires_grad=False)
         for sample in islice(found, most):
@@ -48,10 +50,6 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
     return found
 
 
-def fresh(value: Any) -> Any:
-    """A sample's arguments once more, as an operator may write into them."""
-
-    def copy(x: Any) -> Any:
-        return x.clone() if isinstance(x, torch.Tensor) else x
-
-    return tree_map(copy, value)
+def fresh(samples: list[Sample]) -> list[Sample]:
+    """Samples once more, in the strides that they have, as an operator may write into them."""
+    return deepcopy(samples)

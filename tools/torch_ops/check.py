@@ -11,12 +11,13 @@ from torch.utils._pytree import tree_leaves
 
 from cuvil.integrations.torch_compile.backend import backend
 from cuvil.integrations.torch_compile.observe import observed
-from tools.torch_ops.cases import Case, fresh
+from tools.torch_ops.cases import Case, Sample, fresh
 
 __all__ = ["check"]
 
 RTOL, ATOL = 1e-4, 1e-5
 Result = dict[str, Any]
+Samples = list[Sample]
 # Results that say where one of several equal elements is: any of them is right.
 _PLACES = {"kthvalue", "median", "nanmedian", "mode", "topk", "sort", "argsort", "msort"}
 _DIM_PLACE = {"topk": 1, "kthvalue": 1}  # where arguments have the axis
@@ -24,52 +25,74 @@ _ANY = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "
 
 
 def check(case: Case, most: int | None) -> Result:
-    """{"result": "native" | "fallback" | "wrong" | "left out", "why": ..., "samples": ...}."""
-    found = [_sample(case, sample) for sample in case.samples(most)]
+    """{"result": "native" | "fallback" | "wrong" | "left out", "why": ..., "samples": ...}.
+
+    All samples are one graph first. Where that is not captured, or is not equal to eager, every
+    sample is a graph of its own, and the worst of them counts.
+    """
+    samples = list(case.samples(most))
+    found = [_checked(case, samples)] if samples else [("left out", "no samples")]
+    if found[0][0] in ("wrong", "left out") and len(samples) > 1:
+        found = [_checked(case, [sample]) for sample in samples]
     order = ("wrong", "fallback", "native", "left out")
-    worst = min(found, key=lambda one: order.index(one[0]), default=("left out", "no samples"))
-    return {"result": worst[0], "why": worst[1], "samples": len(found)}
+    worst = min(found, key=lambda one: order.index(one[0]))
+    return {"result": worst[0], "why": worst[1], "samples": len(samples)}
 
 
-def _sample(case: Case, sample: Any) -> tuple[str, str]:
-    def call(first: Any, args: Any, keywords: Any) -> Any:
-        return case.op(first, *args, **keywords)
+def _checked(case: Case, samples: Samples) -> tuple[str, str]:
+    """What becomes of these samples in one graph, and why."""
+
+    def call(samples: Samples) -> list[Any]:
+        return [case.op(first, *args, **keywords) for first, args, keywords in samples]
 
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
-            wanted = _run(call, sample)
-            _run(torch.compile(call, backend=_nothing, fullgraph=True, dynamic=False), sample)
+            wanted = _run(call, samples)
         except Exception as error:
             return "left out", _first_line(error)
+        try:
+            return _compared(case, call, samples, wanted)
+        except Exception as error:
+            return _blamed(call, samples, _first_line(error))
         finally:
             torch._dynamo.reset()
-        return _compared(case, call, sample, wanted)
+
+
+def _blamed(call: Callable[..., Any], samples: Samples, reason: str) -> tuple[str, str]:
+    """An error is ours only where a backend that does nothing can have the graph."""
+    torch._dynamo.reset()
+    try:
+        _run(torch.compile(call, backend=_nothing, fullgraph=True, dynamic=False), samples)
+    except Exception as error:
+        return "left out", _first_line(error)
+    return "wrong", reason
 
 
 def _nothing(module: Any, inputs: Any) -> Any:
     return module.forward
 
 
-def _run(call: Callable[..., Any], sample: Any) -> Any:
-    arguments = fresh(sample)
+def _run(call: Callable[..., Any], samples: Samples) -> list[Any]:
+    arguments = fresh(samples)
     torch.manual_seed(1)
-    return call(*arguments)
+    found: list[Any] = call(arguments)
+    return found
 
 
-def _compared(case: Case, call: Callable[..., Any], sample: Any, wanted: Any) -> tuple[str, str]:
-    compiled = torch.compile(call, backend=backend, fullgraph=True, dynamic=False)
-    try:
-        with observed() as graphs:
-            got = _run(compiled, sample)
+def _compared(
+    case: Case, call: Callable[..., Any], samples: Samples, wanted: list[Any]
+) -> tuple[str, str]:
+    compiled = torch.compile(
+        call, backend=backend, fullgraph=True, dynamic=False, options={"cache": False}
+    )
+    with observed() as graphs:
+        got = _run(compiled, samples)
+    for sample, *pair in zip(samples, got, wanted, strict=True):
         if case.op.name in _PLACES:
-            got, wanted = (_elements(case.name, sample, v) for v in (got, wanted))
+            pair = [_elements(case.name, sample, v) for v in pair]
         if case.op.name not in _ANY:
-            _equal(got, wanted)
-    except Exception as error:
-        return "wrong", _first_line(error)
-    finally:
-        torch._dynamo.reset()
+            _equal(*pair)
     problems = [str(p) for g in graphs for p in g.problems]
     problems += [str(g.failure) for g in graphs if g.failure is not None]
     return ("fallback", problems[0]) if problems else ("native", "")

@@ -57,6 +57,19 @@ def _spatial(cx: Cx, x: Value, n: int) -> Value:
     return x if cx.type(x).rank == n + 2 else cx.b.reshape(x, dims=(1, *cx.dims(x)))
 
 
+def _windows_of(
+    cx: Cx, n: int, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints = (1,)
+) -> dict[str, Any]:
+    """What a pool over n spatial axes reads; without strides the windows lie side by side."""
+    return {
+        "kernel": per_axis(kernel_size, n),
+        "strides": per_axis(stride or kernel_size, n),
+        "dilations": per_axis(dilation, n),
+        "pads": per_axis(padding, n) * 2,
+        "out": cx.result.dims[-n:],
+    }
+
+
 def average_pool(n: int) -> Callable[..., Value]:
     """Means of windows over n spatial axes."""
 
@@ -70,24 +83,17 @@ def average_pool(n: int) -> Callable[..., Value]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Value:
-        kind, kernel = cx.type(x).dtype.name, per_axis(kernel_size, n)
-        image = _spatial(cx, x, n)
+        kind, image = cx.type(x).dtype.name, _spatial(cx, x, n)
         if not cx.type(x).dtype.is_float:
             image = cx.b.cast(image, to="f64")
-        window = {
-            "kernel": kernel,
-            "strides": per_axis(stride or kernel_size, n),
-            "dilations": [1] * n,
-            "pads": per_axis(padding, n) * 2,
-            "out": cx.result.dims[-n:],
-        }
+        window = _windows_of(cx, n, kernel_size, stride, padding)
         if divisor_override is not None:
             image, window["pads"] = _covered(cx, image, window), [0] * (2 * n)
         found = cx.b.emit(
             "pool", [image], kind="avg", count_include_pad=count_include_pad, **window
         )
         if divisor_override is not None:
-            factor = cx.b.scalar(math.prod(kernel) / divisor_override, found)
+            factor = cx.b.scalar(math.prod(window["kernel"]) / divisor_override, found)
             found = cx.b.mul(found, factor)
         return cx.b.reshape(cast(cx, found, kind), dims=cx.result.dims)
 
@@ -123,13 +129,7 @@ def max_pool(n: int) -> Callable[..., tuple[Value, Value]]:
         ceil_mode: bool = False,
     ) -> tuple[Value, Value]:
         image, dims = _spatial(cx, x, n), cx.result.dims
-        window = {
-            "kernel": per_axis(kernel_size, n),
-            "strides": per_axis(stride or kernel_size, n),
-            "dilations": per_axis(dilation, n),
-            "pads": per_axis(padding, n) * 2,
-            "out": dims[-n:],
-        }
+        window = _windows_of(cx, n, kernel_size, stride, padding, dilation)
         if not cx.used(1):
             found = cx.b.emit("pool", [image], kind="max", **window)
             return cx.b.reshape(found, dims=dims), None
