@@ -21,6 +21,10 @@ LLVM_TRIPLES = {
 _NAMES = {(): "neon", ("dotprod",): "dotprod", ("bf16", "i8mm"): "i8mm_bf16"}
 _BF16 = {"bf16x2": "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
 _BYTES = {"u8s8x4": "llvm.aarch64.neon.usdot.v4i32.v16i8"}
+_MATRICES = {
+    "bf16x2": "llvm.aarch64.neon.bfmmla",
+    "u8s8x4": "llvm.aarch64.neon.usmmla.v4i32.v16i8",
+}
 _SIGNED = {"s8s8x4": "llvm.aarch64.neon.sdot.v4i32.v16i8"}
 
 # What makes builds differ, best first: features, instructions for sums of products, the factors
@@ -92,4 +96,5 @@ def _facts(
         triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=l1_bytes, l1_ways=l1_ways, l2_bytes=l2_bytes,
         lane_products=True, dots=dots,
+        matrices={group: name for group, name in _MATRICES.items() if group in dots},
     )  # fmt: skip

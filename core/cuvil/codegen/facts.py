@@ -39,6 +39,8 @@ class TargetFacts:
     for bytes where they have none: "s8s8x4", the same of signed ones on both sides, or "i16x2" ->
     (left, right) -> sums of pairs of products. Of scalar targets: "i16x2" -> (left, right, sum),
     and "s8x2" -> bytes 0 and 2 of a register as such a pair.
+    matrices: group -> the intrinsic (2x2 sums, left, right) -> sums of two rows of two groups each
+    on the left by two on the right, in vectors of 128 bits; where that is better than `dots`.
     """
 
     triple: str
@@ -64,6 +66,7 @@ class TargetFacts:
     prefer_vector_width: int = 0
     tune: str = ""
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
+    matrices: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register, or 1."""

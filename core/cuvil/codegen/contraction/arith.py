@@ -5,6 +5,7 @@ The same formula gives a number in Python (to plan and to test) and code in a ke
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -21,6 +22,14 @@ class Slot:
 
 
 Size = int | Slot
+
+
+def static_product(extents: Sequence[Size]) -> int | None:
+    """The product of sizes that are all known, else None."""
+    known = [extent for extent in extents if isinstance(extent, int)]
+    return prod(known) if len(known) == len(extents) else None
+
+
 Index: TypeAlias = int | ir.Value
 """An int where known, else an i64 value."""
 

@@ -54,6 +54,14 @@ def dot(
     return total
 
 
+def dot_matrices(
+    b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value, dtype: str, facts: TargetFacts
+) -> ir.Value:
+    """total + x * y for 2x2 sums: x, y are two rows of A and two columns of B, of two groups each;
+    the numbers in groups are as for `dot`."""
+    return _call(b, facts.matrices[dtype], x, y, total, dtype)
+
+
 _BITS = {"bf16x2": 16, "u8s8x4": 8}
 _SHIFTED = "s8s8x4"
 _HALF = 0x80808080  # 128 in each byte, which is -128 where it is signed

@@ -8,6 +8,7 @@ from llvmlite import ir
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.dot import is_shifted
 from cuvil.codegen.contraction.epilogue import Epilogue, identity
+from cuvil.codegen.contraction.matrix_steps import pair_columns
 from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
 from cuvil.codegen.contraction.schedule import (
@@ -113,6 +114,7 @@ class _Kernel:
         self.rows = RowsOfA(at, spec, schedule, self.facts, a, self.scratch)
         self.panels = load_invariant(self.b, self.buffers, spec.b, PTR)
         self.sums = address(self.b, self.scratch, i64(pack_bytes(spec, schedule)), I8)
+        # Behind the sums: what each column of tiles starts from, or its pairs; never both.
         self.starts = address(self.b, self.sums, i64(sums_bytes(spec, schedule)), I8)
         with for_range(self.b, self.begin, self.end) as task:
             self._task(task)
@@ -182,6 +184,8 @@ class _Kernel:
         total = at.sub(last, first)
         if self.shifted:
             self._if_first(block, lambda: self._make_starts(column))
+        if self.schedule.matrix and self.schedule.matrix.steps:
+            self._make_pairs(block, column)
 
         def tile(nth: ir.Value, indices: list[ir.Value]) -> list[ir.Value]:
             starts, sizes = self.grid.rows(indices)
@@ -215,6 +219,15 @@ class _Kernel:
         sum_up = starts_function(module, self.facts, column.vectors, lanes, self.spec.panel)
         self.b.call(sum_up, [column.b, self.at.value(self.k_total), self.starts])
 
+    def _make_pairs(self, block: _Block, column: _Column) -> None:
+        """Puts pairs of B's columns together, but for a single row."""
+        at, module = self.at, self.function.module
+        pair = pair_columns(module, self.facts, column.vectors, self.spec.panel)
+        steps = at.value(at.product([block.steps, *self.k[1:]]))
+        rows = at.product([at.size(dim.extent) for dim in self.spec.rows])
+        with self.b.if_then(self.b.icmp_signed(">", at.value(rows), i64(1))):
+            self.b.call(pair, [column.b, steps, self.starts])
+
     def _sum(
         self, block: _Block, column: _Column, a: ir.Value, sums: ir.Value, sizes: list[Index]
     ) -> None:
@@ -223,12 +236,14 @@ class _Kernel:
         extents = [block.steps, *self.k[1:]]
         loops = [x for pair in zip(extents, self.k_strides, strict=True) for x in pair]
         resume = i64(1) if self.shifted else at.value(block.nth)
-        arguments = [a, column.b, sums, resume, *self.rows.strides]
+        arguments = [sums, resume, *self.rows.strides]
         arguments += [at.value(x) for x in loops]
 
         def call(size: tuple[int, int]) -> None:
             shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors)
-            self.b.call(micro_kernel(self.function.module, self.facts, shape), arguments)
+            matrix = self.starts if shape.matrix and shape.matrix.columns else column.b
+            kernel = micro_kernel(self.function.module, self.facts, shape)
+            self.b.call(kernel, [a, matrix, *arguments])
 
         shapes = self.grid.shapes()
         if len(shapes) == 1:

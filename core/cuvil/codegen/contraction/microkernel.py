@@ -12,6 +12,7 @@ from cuvil.codegen.contraction.dot import (
     add,
     align_of,
     dot,
+    dot_matrices,
     in_parts,
     lone_part,
     numbers_of,
@@ -21,6 +22,14 @@ from cuvil.codegen.contraction.dot import (
 )
 from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
 from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_steps
+from cuvil.codegen.contraction.matrix_steps import (
+    MatrixOperands,
+    MatrixSteps,
+    count_of,
+    matrix_steps,
+    sums_of,
+    tile_of,
+)
 from cuvil.codegen.facts import GROUPS, TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
     I32,
@@ -56,6 +65,7 @@ class MicroKernel:
     a long sum in one chain of roundings is far less exact than a sum of short ones.
     early: operands of a step are loaded during the one before, with one chain and no unrolling.
     by_lane: numbers of A are lanes of vectors; for those whose innermost k stride is 1.
+    matrix: rows of A and columns of B are multiplied in pairs; likewise, and chains are 2 at most.
     """
 
     rows: tuple[int, int]
@@ -71,6 +81,7 @@ class MicroKernel:
     dtype: str = "f32"
     early: bool = False
     by_lane: bool = False
+    matrix: MatrixOperands | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +90,8 @@ class MicroKernel:
         loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
         loops += f"f{self.chunk}" if self.chunk else ""
         loops += ("e" if self.early else "") + ("l" if self.by_lane else "")
+        if self.matrix:
+            loops += "m" + "c" * self.matrix.columns + "r" * self.matrix.rows
         return f"tile.{self.dtype}.{shape}.{loops}"
 
 
@@ -109,14 +122,17 @@ class _Emitter:
         self.a, self.panel, self.tile, self.resume, *strides = function.args
         self.row_strides, self.loops = strides[:2], strides[2:]
         self.pitch = i64(shape.panel) if shape.panel else strides[-1]
-        self.count = shape.rows[0] * shape.rows[1] * shape.vectors
+        self.tile_rows = shape.rows[0] * shape.rows[1]
+        self.count = self.tile_rows * shape.vectors
+        if shape.matrix:
+            self.count = count_of(self.tile_rows, shape.vectors)
 
     def emit(self) -> None:
         """The whole body: start, k loops, stores."""
         empty = [zero(self.kind)] * (self.count * self.shape.chains)
         if self.shape.chunk:
             with self.b.if_then(self.b.icmp_signed("==", self.resume, i64(0))):
-                self._store(empty)
+                self._store(empty[: self.count])
             _, *sums = self._level(0, i64(0), i64(0), [i64(0), *empty])[1]
             self._add_to_tile(sums)
         else:
@@ -133,18 +149,24 @@ class _Emitter:
             result = [add(self.b, x, y) for x, y in zip(result, extra, strict=True)]
         return result
 
-    def _store(self, values: list[ir.Value]) -> None:
-        for place, value in zip(self._places(), values, strict=False):
+    def _store(self, sums: list[ir.Value]) -> None:
+        for place, value in zip(self._places(), self._by_row(sums), strict=True):
             store(self.b, value, self.tile, place)
 
     def _add_to_tile(self, sums: list[ir.Value]) -> None:
-        for place, value in zip(self._places(), self._joined(sums), strict=True):
+        for place, value in zip(self._places(), self._by_row(self._joined(sums)), strict=True):
             old = load(self.b, self.tile, place, self.kind)
             store(self.b, add(self.b, old, value), self.tile, place)
 
+    def _by_row(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """The sums as the tile's vectors."""
+        if self.shape.matrix:
+            return tile_of(self.b, sums, self.tile_rows, self.shape.vectors)
+        return sums
+
     def _places(self) -> list[ir.Value]:
         """Element offsets of the tile's vectors."""
-        return [i64(at * self.shape.lanes) for at in range(self.count)]
+        return [i64(at * self.shape.lanes) for at in range(self.tile_rows * self.shape.vectors)]
 
     def _starts(self) -> list[ir.Value]:
         b, entry = self.b, self.b.block
@@ -152,6 +174,8 @@ class _Emitter:
         b.cbranch(b.icmp_signed("!=", self.resume, i64(0)), again, begin)
         b.position_at_end(again)
         loaded = [load(b, self.tile, place, self.kind) for place in self._places()]
+        if self.shape.matrix:
+            loaded = sums_of(b, loaded, self.tile_rows, self.shape.vectors)
         b.branch(begin)
         b.position_at_end(begin)
         phis = [b.phi(self.kind) for _ in loaded]
@@ -224,11 +248,14 @@ class _Emitter:
     ) -> list[ir.Value]:
         """`count` steps of the innermost k from `start` on."""
         b, unroll = self.b, self.shape.unroll
+        if self.shape.matrix:
+            steps = self._matrix_steps(rows, panel, self.shape.matrix)
+            return matrix_steps(b, steps, start, count, sums)
         if self.shape.by_lane:
-            steps = self._lane_steps(rows, panel)
-            trips = b.sdiv(count, i64(steps.lanes))
-            sums = lane_steps(b, steps, start, trips, sums)
-            done = b.mul(trips, i64(steps.lanes))
+            lanes = self._lane_steps(rows, panel)
+            trips = b.sdiv(count, i64(lanes.lanes))
+            sums = lane_steps(b, lanes, start, trips, sums)
+            done = b.mul(trips, i64(lanes.lanes))
             start, count = b.add(start, done), b.sub(count, done)
         if self.shape.early:
             if in_parts(self.shape.dtype, self.facts):
@@ -251,22 +278,45 @@ class _Emitter:
             sums = repeat_guarded(b, left, sums, lambda i, v: trip(i, v, rest, 1))
         return sums
 
+    def _matrix_steps(
+        self, rows: list[ir.Value], panel: ir.Value, matrix: MatrixOperands
+    ) -> MatrixSteps:
+        b, shape, align = self.b, self.shape, align_of(self.shape.dtype)
+        kind = vector(self.element, shape.lanes)
+
+        def numbers(row: int, k: ir.Value) -> ir.Value:
+            return load(b, rows[row], k, kind, align)
+
+        def pair(nth: int, k: ir.Value) -> ir.Value:
+            start = b.mul(self.row_strides[1], i64(2 * nth))
+            return load(b, rows[0], b.add(start, b.mul(k, i64(2))), kind)
+
+        return MatrixSteps(
+            len(rows), shape.vectors, shape.chains, pair if matrix.rows else numbers,
+            lambda row, k: load(b, rows[row], k, self.element, align),
+            lambda c, k: self._asked_column(panel, c, k),
+            lambda x, y, total: dot_matrices(b, x, y, total, shape.dtype, self.facts),
+            matrix,
+        )  # fmt: skip
+
+    def _asked_column(self, panel: ir.Value, c: int, k: ir.Value) -> ir.Value:
+        """A vector of B, where that of later steps is asked for along with the first."""
+        row = self.b.mul(k, self.pitch)
+        if c == 0:
+            self._prefetch(panel, row)
+        return self._column(panel, row, c)
+
     def _lane_steps(self, rows: list[ir.Value], panel: ir.Value) -> LaneSteps:
         b, shape, facts = self.b, self.shape, self.facts
         lanes = facts.lanes(shape.dtype)
-
-        def column(c: int, k: ir.Value) -> ir.Value:
-            row = b.mul(k, self.pitch)
-            if c == 0:
-                self._prefetch(panel, row)
-            return self._column(panel, row, c)
 
         def numbers(row: int, k: ir.Value) -> ir.Value:
             loaded = load(b, rows[row], k, vector(self.element, lanes))
             return numbers_of(b, loaded, shape.dtype, shape.lanes, facts)
 
         return LaneSteps(
-            len(rows), shape.vectors, shape.chains, lanes, numbers, column,
+            len(rows), shape.vectors, shape.chains, lanes, numbers,
+            lambda c, k: self._asked_column(panel, c, k),
             lambda number, column, total: dot(b, number, column, total, shape.dtype, facts),
         )  # fmt: skip
 

@@ -3,8 +3,10 @@
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.dot import align_of
+from cuvil.codegen.contraction.matrix_steps import pair_rows
 from cuvil.codegen.contraction.pack_rows import pack_rows_function
-from cuvil.codegen.contraction.schedule import Schedule, pack_pitch
+from cuvil.codegen.contraction.schedule import Schedule, pack_pitch, packed_rows
 from cuvil.codegen.contraction.spec import ContractionSpec
 from cuvil.codegen.contraction.tiles import TileGrid
 from cuvil.codegen.facts import TargetFacts, dtype_bits
@@ -32,6 +34,7 @@ class RowsOfA:
         self.all_strides = [at.size(dim.a_stride) for dim in spec.rows]
         outer = self.all_strides[-2] if len(self.all_strides) > 1 else 0
         self.plain = [at.value(outer), at.value(self.all_strides[-1])]
+        self.in_pairs = schedule.matrix is not None and schedule.matrix.rows_in_pairs
         self.packed = self._is_packed()
         self.strides = self._strides()
 
@@ -53,6 +56,11 @@ class RowsOfA:
                 self._pack(grid, offset, first, last, k)
 
     def _is_packed(self) -> ir.Value | bool:
+        if self.in_pairs:
+            count = self.at.product([self.at.size(dim.extent) for dim in self.spec.rows])
+            if isinstance(count, int):
+                return count > 1
+            return self.b.icmp_signed(">", count, i64(1))
         if self.schedule.pack != "aliased":
             return self.schedule.pack == "always"
         step = self.b.mul(self.plain[1], i64(dtype_bits(self.spec.dtype) // 8))
@@ -71,13 +79,17 @@ class RowsOfA:
 
     def _pack(self, grid: TileGrid, offset: Index, first: Index, last: Index, k: Index) -> None:
         at, pitch = self.at, i64(pack_pitch(self.schedule))
-        copy = pack_rows_function(self.b.module, self.facts, self.spec.dtype)
+        module, facts, dtype = self.b.module, self.facts, self.spec.dtype
+        if self.in_pairs:
+            copy = pair_rows(module, facts, align_of(dtype))
+        else:
+            copy = pack_rows_function(module, facts, dtype)
         with for_range(self.b, at.value(first), at.value(last)) as tile:
             starts, sizes = grid.rows(grid.indices(tile))
             extents = [at.value(sizes[-2] if len(sizes) > 1 else 1), at.value(sizes[-1])]
             source, target = self._place(offset, starts), self._copy(at.sub(tile, first))
-            group = i64(self.schedule.tile[-1])
-            self.b.call(copy, [source, target, *extents, *self.plain, at.value(k), pitch, group])
+            group = [] if self.in_pairs else [i64(self.schedule.tile[-1])]
+            self.b.call(copy, [source, target, *extents, *self.plain, at.value(k), pitch, *group])
 
     def _place(self, offset: Index, starts: list[Index]) -> ir.Value:
         inside = self.at.dot(starts, self.all_strides)
@@ -85,5 +97,5 @@ class RowsOfA:
         return address(self.b, self.base, place, self.element)
 
     def _copy(self, nth: Index) -> ir.Value:
-        tile = self.schedule.tile_rows * pack_pitch(self.schedule)
+        tile = packed_rows(self.schedule) * pack_pitch(self.schedule)
         return address(self.b, self.scratch, self.at.value(self.at.mul(nth, tile)), self.element)

@@ -10,8 +10,10 @@ from math import gcd, prod
 
 from llvmlite import ir
 
-from cuvil.codegen.contraction.arith import Arith, Index, Size
+from cuvil.codegen.contraction.arith import Arith, Index, Size, static_product
 from cuvil.codegen.contraction.dot import in_parts, is_shifted, sum_type
+from cuvil.codegen.contraction.matrix_steps import MatrixOperands
+from cuvil.codegen.contraction.matrix_tiles import MatrixTiles, matrix_tiles, paired_bytes
 from cuvil.codegen.contraction.microkernel import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
@@ -36,6 +38,7 @@ class Schedule:
     dim (1 but for the last two). k: merged k dims. k_block: most steps of the outermost k dim
     per pass over a task, 0 for all. most_tiles, most_panels: bounds of a task; 0: no bound.
     pack: "never", "always", or "aliased": when the row stride is a multiple of 4096 bytes.
+    matrix: how pairs of rows are multiplied, where they are.
     """
 
     lanes: int
@@ -46,6 +49,7 @@ class Schedule:
     most_tiles: int
     most_panels: int
     pack: str
+    matrix: MatrixTiles | None = None
 
     @property
     def width(self) -> int:
@@ -79,14 +83,17 @@ class Cut:
 def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
     """Chooses tile and blocks from the spec's static extents and the target's facts."""
     lanes = min(facts.lanes(spec.dtype), spec.panel)
-    vectors, rows = _register_tile(spec, facts, lanes)
-    tile = _spread(rows, [dim.extent for dim in spec.rows])
     k = merge_k(spec.k)
     k_block = _k_block(spec, facts, k)
+    matrix = matrix_tiles(spec, facts, lanes, k, k_block)
+    vectors, rows = (matrix.vectors, matrix.rows) if matrix else _register_tile(spec, facts, lanes)
+    tile = _spread(rows, [dim.extent for dim in spec.rows])
     row_bytes = _row_bytes(spec, k, k_block)
     most_tiles = max(1, facts.l2_bytes // 2 // row_bytes // prod(tile))
     pack = _pack(spec, facts, k, prod(tile))
-    return Schedule(lanes, vectors, tile, k, k_block, most_tiles, 8 if k_block else 0, pack)
+    pack = "always" if matrix and matrix.rows_in_pairs else pack
+    most_panels = 8 if k_block else 0
+    return Schedule(lanes, vectors, tile, k, k_block, most_tiles, most_panels, pack, matrix)
 
 
 def make_cut(spec: ContractionSpec, schedule: Schedule, at: Arith) -> Cut:
@@ -146,6 +153,7 @@ def scratch_bytes(spec: ContractionSpec, facts: TargetFacts) -> int:
     """Bytes of scratch that the kernel needs, whatever the run-time extents."""
     schedule = make_schedule(spec, facts)
     starts = schedule.width * 4 if is_shifted(spec.dtype, schedule.lanes, facts) else 0
+    starts += paired_bytes(schedule.matrix, spec.dtype)
     return pack_bytes(spec, schedule) + sums_bytes(spec, schedule) + starts
 
 
@@ -153,8 +161,13 @@ def pack_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
     """Bytes of the packed rows of A, at the start of scratch."""
     if schedule.pack == "never":
         return 0
-    rows = schedule.most_tiles * schedule.tile_rows
+    rows = schedule.most_tiles * packed_rows(schedule)
     return rows * pack_pitch(schedule) * dtype_bits(spec.dtype) // 8
+
+
+def packed_rows(schedule: Schedule) -> int:
+    """Rows that the copy of a tile takes: whole pairs."""
+    return schedule.tile_rows + schedule.tile_rows % 2
 
 
 def sums_bytes(spec: ContractionSpec, schedule: Schedule) -> int:
@@ -184,6 +197,7 @@ def tile_shape(
     All columns of a row are summed in one order, those of the narrower last tile too: where columns
     of B are equal, so are their sums.
     """
+    matrix = schedule.matrix if size[0] * size[1] > 1 else None
     sums = size[0] * size[1] * schedule.vectors
     room = facts.registers(spec.dtype) - schedule.vectors - 1
     chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
@@ -191,18 +205,23 @@ def tile_shape(
         chains //= 2
     if in_parts(spec.dtype, facts):
         chains = 1
+    if matrix:
+        chains = min(chains, 2)
     levels = len(schedule.k)
     unit = schedule.k[-1].a_stride == 1
     row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
-    ahead = _AHEAD_BYTES // row_bytes if size[0] * size[1] >= _PREFETCH_ROWS else 0
-    steps = _static_product([dim.extent for dim in schedule.k])
+    far = size[0] * size[1] >= _PREFETCH_ROWS and not (matrix and matrix.steps)
+    ahead = _AHEAD_BYTES // row_bytes if far else 0
+    steps = static_product([dim.extent for dim in schedule.k])
     exact = isinstance(sum_type(spec.dtype), ir.IntType)
     chunk = 0 if exact or (steps is not None and steps <= _CHUNK) else _CHUNK
     group = 1 if facts.dots else gcd(vectors, facts.vector_group)  # dots take one register
+    pitch = vectors * schedule.lanes if matrix and matrix.steps else spec.panel
     return MicroKernel(
-        size, vectors // group, schedule.lanes * group, spec.panel, levels, chains, chains, unit,
+        size, vectors // group, schedule.lanes * group, pitch, levels, chains, chains, unit,
         ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
         by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
+        matrix=matrix and MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs),
     )  # fmt: skip
 
 
@@ -213,7 +232,7 @@ def _many(extent: Size, facts: TargetFacts, dtype: str) -> bool:
 
 def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tuple[int, int]:
     """(vectors, rows) with the most multiply-adds per load that the registers hold."""
-    total = _static_product([dim.extent for dim in spec.rows])
+    total = static_product([dim.extent for dim in spec.rows])
     best, chosen = 0.0, (1, 1)
     for vectors in range(1, spec.panel // lanes + 1):
         rows = min(_most_rows(spec, facts, lanes, vectors), _MOST_ROWS)
@@ -254,8 +273,8 @@ def _spread(rows: int, extents: list[Size]) -> tuple[int, ...]:
 def _k_block(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...]) -> int:
     """Steps of the outermost k dim for which B's panel takes a quarter of L2 and A a half."""
     size = dtype_bits(spec.dtype) // 8
-    rows = _static_product([dim.extent for dim in spec.rows]) or 128
-    inner = _static_product([dim.extent for dim in k[1:]])
+    rows = static_product([dim.extent for dim in spec.rows]) or 128
+    inner = static_product([dim.extent for dim in k[1:]])
     if rows <= 4 or inner is None or inner == 0:
         return 0
     steps = min(facts.l2_bytes // 4 // spec.panel, facts.l2_bytes // 2 // min(rows, 128)) // size
@@ -273,9 +292,9 @@ def _k_block(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...]) -> 
 def _row_bytes(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
     """About how many bytes of A one more row touches that its neighbours do not."""
     size = dtype_bits(spec.dtype) // 8
-    steps = _static_product([dim.extent for dim in k]) or 1024
+    steps = static_product([dim.extent for dim in k]) or 1024
     if k_block:
-        steps = k_block * (_static_product([dim.extent for dim in k[1:]]) or 1)
+        steps = k_block * (static_product([dim.extent for dim in k[1:]]) or 1)
     stride, first = spec.rows[-1].a_stride, k[0].extent
     if len(k) > 1 and isinstance(stride, int) and isinstance(first, int):
         steps = min(steps, max(1, stride * first))
@@ -294,8 +313,3 @@ def _pack(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...], rows: 
     page = facts.l1_bytes // facts.l1_ways
     places = page // gcd(max(1, stride) * dtype_bits(spec.dtype) // 8, page)
     return "always" if -(-rows // places) + 2 > facts.l1_ways * 3 // 2 else "never"
-
-
-def _static_product(extents: list[Size]) -> int | None:
-    known = [extent for extent in extents if isinstance(extent, int)]
-    return prod(known) if len(known) == len(extents) else None
