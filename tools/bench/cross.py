@@ -4,7 +4,8 @@ Every row of the kernel table is compiled for every build of the backends that h
 `bench.toml`, and the loop of its assembly that multiplies most is put before llvm-mca: how much of
 the multiplications that a cpu can do per cycle it does, how many loads there are for each, and how
 many instructions go to the stack. Exit status 1 where a contraction misses its goal, or spills.
-Then what models of the zoo take: bytes of code and of the arena.
+Then what models of the zoo take: bytes of code and of the arena; and instructions per multiply-add
+on emulated machines, beside OpenBLAS.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from cuvil.options import Options
 from cuvil.pipeline import compile_graph, workers
 from cuvil.targets.backend import Backend, VariantSpec, variants_of
 from cuvil.targets.registry import backends, find
+from tools.bench.cross_counts import lines
 from tools.bench.hot_loops import Loop, Syntax, loops, speed
+from tools.foreign import Machine
 from tools.models import zoo
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,11 +58,13 @@ _PRODUCTS = (
 @dataclass(frozen=True)
 class Bench:
     """A backend's file: how its assembly reads, and per cpu the share of its multiplications that
-    contractions are to reach, by dtype of the factors; none where it is only told."""
+    contractions are to reach, by dtype of the factors; none where it is only told. emulated: cpus
+    of qemu's, on which instructions are counted."""
 
     triple: str
     syntax: Syntax
     cpus: Mapping[str, Mapping[str, float]]
+    emulated: Sequence[str] = ("",)
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ def bench_files(names: Sequence[str] = ()) -> dict[str, Path]:
 def read(path: Path) -> Iterator[Bench]:
     """The benches of a backend's file, one for each triple."""
     for triple, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        patterns = {key: value for key, value in table.items() if key != "cpus"}
-        yield Bench(triple, Syntax(**patterns), table["cpus"])
+        others = {key: table.pop(key) for key in ("cpus", "emulated") if key in table}
+        yield Bench(triple, Syntax(**table), **others)
 
 
 Kernel = tuple[str, KernelCase, str]  # kind, case, dtype of the factors
@@ -209,6 +214,10 @@ def main() -> int:
             print("\nmodel                    code bytes  arena bytes  builds")
             for text in sizes(bench.triple):
                 print(text, flush=True)
+            for cpu in bench.emulated:
+                print()
+                for text in lines(Machine(bench.triple, cpu)):
+                    print(text, flush=True)
     print("\n".join(["", *wrong]))
     return 1 if wrong else 0
 
