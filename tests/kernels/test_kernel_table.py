@@ -74,7 +74,32 @@ def test_a_kind_that_not_every_target_has_code_for_is_not_planned() -> None:
     special = KernelRow("special", emit_contract, when=lambda facts: facts.vector_bits == 512)
     assert special in usable((special, *CORE_ROWS), [WIDE])
     assert usable((special, *CORE_ROWS), [WIDE, NARROW]) == usable(CORE_ROWS, [NARROW])
-    assert "winograd" not in {row.kind for row in usable(CORE_ROWS, [NARROW, SCALAR])}
+
+
+def test_a_plan_is_made_for_the_best_target() -> None:
+    def planned(*targets: TargetFacts) -> set[str]:
+        wanted = templates_of(CORE_ROWS, targets)
+        return {row.kind for row in CORE_ROWS if row.template in wanted}
+
+    assert planned(NARROW, SCALAR) == planned(NARROW) == {row.kind for row in CORE_ROWS}
+    assert planned(SCALAR) == {"contract", "depthwise"}
+
+
+@pytest.mark.parametrize("kind", ["winograd", "attention"])
+def test_a_build_without_vectors_computes_the_plan_of_one_with(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, target = find("cpu")
+    last = runnable_variants(backend, target)[-1]
+    scalar = replace(last, facts=replace(last.facts, vector_bits=32))
+    monkeypatch.setattr(
+        pipeline, "templates_of", lambda rows, facts: templates_of(rows, [NARROW, *facts])
+    )
+    case = row_for(CORE_ROWS, kind, NARROW).cases[-1]
+    graph = case_graph(case, case_arrays(case))
+    built = pipeline.compile_graph(graph, Options(), variants=[scalar])
+    assert kinds_of(built) == {kind}
+    check(built, case)
 
 
 @pytest.mark.parametrize("takes", [True, False])

@@ -44,7 +44,8 @@ class KernelRow:
     kind: of the `nest.template` that it is for. emit: writes its code; tile sizes are its own to
     choose, from the facts. template: which ops become such a template, with their dtypes and
     conditions (None: another row's template, for which this one has better code). when: the facts
-    of the targets that it serves.
+    of the targets that it serves. worth: of the best target of a plan, for which the template is
+    better than others, or than none.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class KernelRow:
     template: Template | None = None
     when: Callable[[TargetFacts], bool] = _always
     cases: tuple[KernelCase, ...] = ()
+    worth: Callable[[TargetFacts], bool] = _always
 
 
 def _scalar(facts: TargetFacts) -> bool:
@@ -74,9 +76,11 @@ def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[Ke
 
 
 def templates_of(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[Template]:
-    """The templates of rows that serve every target, in order: what one target lays out for itself
-    may not suit another."""
-    return [r.template for r in rows if r.template is not None and all(map(r.when, targets))]
+    """The templates of rows that serve every target, in order, as they suit the first target, which
+    is the best: what one lays out for itself may not suit another."""
+    best = targets[0]
+    served = [row for row in rows if row.template is not None and all(map(row.when, targets))]
+    return [row.template for row in served if row.template is not None and row.worth(best)]
 
 
 def row_for(rows: Sequence[KernelRow], kind: str, facts: TargetFacts) -> KernelRow:
@@ -122,8 +126,10 @@ _QUERIES = (
 
 CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
-    KernelRow("winograd", emit_winograd, cast(Template, winograd), _vectors, _TILES),
+    KernelRow("winograd", emit_winograd, cast(Template, winograd), cases=_TILES, worth=_vectors),
     KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar, _MATRICES[:1]),
     KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
-    KernelRow("attention", emit_attention, cast(Template, attention), _vectors, _QUERIES),
+    KernelRow(
+        "attention", emit_attention, cast(Template, attention), cases=_QUERIES, worth=_vectors
+    ),
 )
