@@ -2,7 +2,7 @@
 
 python make_vad.py [FOLDER]
 
-The model comes with `pip install silero-vad`. The sound is made up: noise, and a voice in the middle.
+The model comes with `pip install silero-vad`. The sound is made up: noise, and a voice amid it.
 Beside it stands what ONNX Runtime says of each 32 ms (`pip install onnxruntime`).
 """
 
