@@ -37,7 +37,7 @@ def shell(folder: Path, text: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_programs_print_what_the_page_says(folder: Path, number: int) -> None:
     name = blocks("python")[number].splitlines()[0].removeprefix("# ")
     said = blocks("text")[number].replace("FOLDER", str(folder))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +181,62 @@ def test_the_words_of_an_input_spec() -> None:
     for word in ("x", "x=float32[-1]", "x=[1]"):
         with pytest.raises(cuvil.OptionError, match="--input-spec"):
             parse_input_spec([word])
+
+
+class Scaling(torch.nn.Module):
+    """forward is compiled for rows that a call decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 2)
+
+    @cuvil.compile(
+        input_spec=[("x", "float32", ("n", 8))], dynamic_shapes={"n": "1..4"}, cache=False
+    )
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Two columns."""
+        return self.layer(x)
+
+
+def test_a_decorated_forward_with_a_spec() -> None:
+    first, second = Scaling(), Scaling()
+    for net in (first, second, first):
+        torch.testing.assert_close(net(X), net.layer(X))
+        torch.testing.assert_close(net(X[:1]), net.layer(X[:1]))
+    made = Scaling.forward.of(first)
+    assert made is Scaling.forward.of(first) and Scaling.forward.__doc__ == "Two columns."
+    with torch.no_grad():
+        first.layer.weight.mul_(2)
+    torch.testing.assert_close(first(X), first.layer(X))
+    assert Scaling.forward.of(first) is not made
+    with pytest.raises(cuvil.ShapeMismatchError, match=r"'x': dim 0 \(n\) is 5"):
+        first(torch.zeros(5, 8))
+
+
+def test_the_weights_of_a_compiled_module_can_be_released() -> None:
+    model = Dense()
+    weight = weakref.ref(model.layer.weight)
+    engine = compiled(model, X)
+    wanted = model(X).detach()
+    del model
+    gc.collect()
+    assert weight() is None
+    torch.testing.assert_close(engine(X), wanted)
+
+
+def test_code_for_batches_shares_weights(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()).eval()
+    spec = [("input", "float32", ("rows", 512))]
+    sizes = []
+    for name, batch in (("plain", None), ("special", [1, 4, 8, 16])):
+        compiler = cuvil.Compiler.load(model, input_spec=spec)
+        compiler.optimize(cpu="x86-64", batch=batch)
+        made = compiler.compile(output_path=tmp_path / name / "libnet.so")
+        assert made.manifest["weights_bytes"] < 1.1 * 513 * 512 * 4
+        sizes.append(made.files["so"].stat().st_size)
+    assert 0 < sizes[1] - sizes[0] < 512 * 512
+    engine = cuvil.load(tmp_path / "special")
+    for rows in (1, 4, 5, 16, 17):
+        x = torch.randn(rows, 512)
+        got = torch.from_numpy(engine(x.numpy()))
+        torch.testing.assert_close(got, model(x), rtol=1e-4, atol=1e-4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,8 @@ class CallPlan:
     inside, outside: the structures of (args, keywords) and of the result. outputs: what becomes of
     each flat output: ("state", placeholder), ("input", placeholder) for an argument that is written
     to, ("result", "") or ("nothing", ""). fixed: place among the inputs -> the number that the
-    graph was made for. states: placeholder -> what it is before the first call. function: whose
-    parameters a call may name.
+    graph was made for. states: placeholder -> what it is before the first call. signature: of
+    the function whose parameters a call may name.
     """
 
     inputs: Sequence[str]
@@ -35,7 +35,7 @@ class CallPlan:
     outputs: Sequence[Target]
     fixed: Mapping[int, Any] = field(default_factory=dict)
     states: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    function: Callable[..., Any] | None = None
+    signature: inspect.Signature | None = None  # not the function, which holds a module
 
     def flat(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
         """The arguments in the order of `inputs`. InputError where they have another structure."""
@@ -54,10 +54,10 @@ class CallPlan:
         """The same arguments, by position and by keyword as the examples were."""
         count = self.inside.child(0).num_children
         names = list(self.inside.child(1).context or ())
-        if self.function is None:
+        if self.signature is None:
             return args, {n: keywords[n] for n in names if n in keywords} | dict(keywords)
         try:
-            bound = inspect.signature(self.function).bind(*args, **keywords)
+            bound = self.signature.bind(*args, **keywords)
         except TypeError as error:
             raise InputError(str(error)) from None
         given = dict(bound.arguments)

@@ -22,6 +22,7 @@ from cuvil.frontends.torch.call_plan import CallPlan
 from cuvil.frontends.torch.compiled import CompiledModule
 from cuvil.frontends.torch.export import Samples, export_module, source_of
 from cuvil.frontends.torch.factory import from_factory
+from cuvil.frontends.torch.method import CompiledMethod, is_method
 from cuvil.frontends.torch.script import parameter_names, script_source
 from cuvil.frontends.torch.torch_source import TorchSource
 from cuvil.frontends.torch.types import ELEMENTS
@@ -153,8 +154,18 @@ def example(name: str, dtype: Any, extents: Sequence[int]) -> torch.Tensor:
 
 def compile_torch(
     model: Any, spec: Any, wanted: Wanted, threads: int | None, cache: bool, progress: Progress
+) -> CompiledModule | CompiledMethod:
+    """Compiles what `open_torch` takes for this machine; a method when it is called."""
+    if is_method(model):
+        return CompiledMethod(
+            model, lambda bound: _compiled(bound, spec, wanted, threads, cache, progress)
+        )
+    return _compiled(model, spec, wanted, threads, cache, progress)
+
+
+def _compiled(
+    model: Any, spec: Any, wanted: Wanted, threads: int | None, cache: bool, progress: Progress
 ) -> CompiledModule:
-    """Compiles what `open_torch` takes for this machine."""
     progress("export")
     opened = open_torch(model, spec, wanted.options.dynamic, wanted.options.name)
     build = compile_cached if cache else compile_uncached

@@ -65,9 +65,9 @@ class ExportSource(TorchSource):
         name: str,
         axes: Axes | None = None,
         promised: Mapping[str, Extents] | None = None,
-        function: Callable[..., Any] | None = None,
+        signature: inspect.Signature | None = None,
     ) -> None:
-        self.function = function
+        self.signature = signature
         self.program = program.run_decompositions(decompositions())
         specs = self.program.graph_signature.input_specs
         self.states = _states(self.program)
@@ -107,7 +107,7 @@ class ExportSource(TorchSource):
         states = {p: _tensor_of(program, t).clone() for p, t in self.states.items()}
         inside, outside = program.call_spec.in_spec, program.call_spec.out_spec
         fixed = numbers_of(self.module, inputs)
-        return CallPlan(inputs, inside, outside, outputs, fixed, states, self.function)
+        return CallPlan(inputs, inside, outside, outputs, fixed, states, self.signature)
 
 
 def _states(program: ExportedProgram) -> dict[str, str]:
@@ -176,7 +176,7 @@ def export_module(
             raise _explained(
                 error, module, (args, keywords, shapes), name, axes, promised
             ) from error
-    return ExportSource(program, name, axes, promised, module.forward)
+    return ExportSource(program, name, axes, promised, inspect.signature(module.forward))
 
 
 class Function(torch.nn.Module):
