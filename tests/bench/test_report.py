@@ -51,9 +51,9 @@ def test_the_table_of_the_readme(report: Report):
     lines = markdown(report).splitlines()
     assert lines[0] == (
         "| model | Cuvil, ms | ONNX Runtime, ms | OpenVINO, ms "
-        "| of peak | first result, ms | library |"
+        "| of peak | first result, ms | memory | library |"
     )
-    assert lines[2] == "| first | 10.0 | 20.0 (2.00x) | - | 50% | 20.0 | 0.0 MB |"
+    assert lines[2] == "| first | 10.0 | 20.0 (2.00x) | - | 50% | 20.0 | - | 0.0 MB |"
     assert lines[-1].startswith("| **geometric mean** |  | **1.00x** | **2.00x** |")
 
 

@@ -11,7 +11,7 @@ from tools.bench.suite import OWN, Row
 
 HEADINGS = (
     f"{'model':14} {'engine':15} {'median ms':>10} {'cuvil is':>9} {'of peak':>7} "
-    f"{'first ms':>8} {'error':>6}"
+    f"{'first ms':>8} {'error':>6} {'peak MB':>8}"
 )
 
 
@@ -75,10 +75,11 @@ def row_lines(row: Row, peak_gflops: float) -> Iterator[str]:
         share = f"{row.share(peak_gflops):7.0%}" if name == OWN else " " * 7
         error = "" if timed.error is None else f"{timed.error:.2f}"
         label = row.name if name == OWN else ""
+        memory = f"{timed.peak_bytes / 1e6:8.1f}" if timed.peak_bytes else ""
         yield (
             f"{label:14} {name:15} {timed.median_ms:10.3f} {ratio} {share} "
-            f"{timed.ready_ms:8.1f} {error:>6}"
-        )
+            f"{timed.ready_ms:8.1f} {error:>6} {memory}"
+        ).rstrip()
     for name, reason in row.skipped.items():
         yield f"{'':14} {name:15} {short(reason)}"
     yield (
@@ -119,9 +120,9 @@ def settings(report: Report) -> list[str]:
 
 def markdown(report: Report) -> str:
     """The table of the README."""
-    peers = [name for name in report.peers() if "-" not in name]
+    peers = [name for name in report.peers() if name in PEERS]
     heads = ["model", "Cuvil, ms", *(f"{PEERS.get(p, p)}, ms" for p in peers)]
-    heads += ["of peak", "first result, ms", "library"]
+    heads += ["of peak", "first result, ms", "memory", "library"]
     lines = [" | ".join(heads), " | ".join(["---", *["--:"] * (len(heads) - 1)])]
     for row in report.rows:
         if row.problem:
@@ -131,11 +132,12 @@ def markdown(report: Report) -> str:
         cells += [
             f"{row.share(report.peak_gflops):.0%}",
             digits(own.ready_ms),
+            "-" if not own.peak_bytes else size(own.peak_bytes),
             size(row.file_bytes),
         ]
         lines.append(" | ".join(cells))
     means = [f"**{mean(report.rows, peer):.2f}x**" for peer in peers]
-    lines.append(" | ".join(["**geometric mean**", "", *means, "", "", ""]))
+    lines.append(" | ".join(["**geometric mean**", "", *means, "", "", "", ""]))
     return "".join(f"| {line} |\n" for line in lines)
 
 
@@ -150,7 +152,12 @@ def markdown_dynamic(report: Report) -> str:
     return "".join(f"| {line} |\n" for line in lines)
 
 
-PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "torch": "torch"}
+PEERS = {
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "torch": "torch",
+    "torch-inductor": "inductor",
+}
 
 
 def _cell(row: Row, peer: str) -> str:

@@ -24,6 +24,7 @@ from cuvil.options import Options
 from cuvil.pipeline import identifier
 from tools.bench import limits
 from tools.bench.flops import model_flops
+from tools.bench.memory import peak_bytes
 from tools.bench.peers import Call, PeerError, peer
 from tools.bench.timing import Timing, interleaved, speedups
 from tools.models import zoo
@@ -42,7 +43,9 @@ class Rules:
 
     threads: int = 1
     seconds: float = 5.0
-    peers: tuple[str, ...] = ("onnxruntime", "openvino", "torch")
+    peers: tuple[str, ...] = (
+        "onnxruntime", "openvino", "openvino-bf16", "torch", "torch-inductor",
+    )  # fmt: skip
     precision: str = "fp32"
 
 
@@ -50,7 +53,7 @@ class Rules:
 class Timed:
     """One engine on one model. ready_ms: from the file to the first result; ratio: how many times
     as fast cuvil is, by rounds; error: the largest difference from ONNX Runtime, in multiples of
-    what is allowed (None where that did not run).
+    what is allowed (None where that did not run); peak_bytes: memory, see tools/bench/memory.py.
     """
 
     median_ms: float
@@ -60,6 +63,7 @@ class Timed:
     settings: str
     ratio: float | None = None
     error: float | None = None
+    peak_bytes: int = 0
 
 
 @dataclass
@@ -115,8 +119,11 @@ def measure_speed(name: str, rules: Rules) -> Row:
             except PeerError as error:
                 row.skipped[other] = str(error)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    exact = rules.precision == "fp32"
-    _judge(row, calls, timings, ready, case.tolerance if exact else TOLERANCES[rules.precision])
+        exact = rules.precision == "fp32"
+        _judge(row, calls, timings, ready, case.tolerance if exact else TOLERANCES[rules.precision])
+        for engine, timed in row.engines.items():
+            file = next(Path(folder).glob("*.so")) if engine == OWN else case.path
+            timed.peak_bytes = peak_bytes(engine, name, rules.threads, file)
     return row
 
 
