@@ -22,6 +22,7 @@ from cuvil.ir.record import PRIMITIVES, tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.ops.interpreter import evaluate_op
 from cuvil.ops.lower_one import lower_op
+from cuvil.ops.lowering import wide
 from cuvil.ops.nest_interpreter import run_kernel as interpret
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +93,7 @@ def check(name: str, *arrays: Array, symbolic: bool = True, **attrs: Any) -> tup
     for free in (False, True) if symbolic else (False,):
         op = make_op(name, arrays, attrs, free)
         for got, expected in zip(evaluate_op(op, arrays, environment(arrays)), want, strict=True):
-            np.testing.assert_array_equal(got, expected)
+            same(got, expected)
         for element in forms:
             status, got = lowered(op, arrays, element)
             assert status == 0
@@ -105,12 +106,12 @@ def same(got: Array, want: Array, tolerance: float = 0.0) -> None:
     """Equal dtype and shape; values within a tolerance that a short float type widens."""
     assert got.dtype == want.dtype and got.shape == want.shape
     if tolerance == 0 or want.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(wide(got), wide(want))  # NaN of bfloat16 never equals NaN
         return
     short = {"float16": 2e-3, "bfloat16": 2e-2}.get(want.dtype.name, 0.0)
-    wide = [np.asarray(a, np.float64) for a in (got, want)]
     limit = max(tolerance, short)
-    np.testing.assert_allclose(*wide, rtol=limit, atol=limit)
+    pair = [np.asarray(a, np.float64) for a in (got, want)]
+    np.testing.assert_allclose(*pair, rtol=limit, atol=limit)
 
 
 assert cuvil.ops is not None

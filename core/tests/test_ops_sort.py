@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from op_check import check, make_op, rand
@@ -21,6 +22,12 @@ def test_by_hand(x: np.ndarray, k: int, largest: bool, where: list[int]) -> None
     values, got = check("top_k", x, axis=0, k=k, largest=largest)
     assert got.tolist() == where
     np.testing.assert_array_equal(values, x[where])
+
+
+def test_nan_of_bfloat16_is_the_greatest_in_rows_of_any_length() -> None:
+    x = np.float32([-2, 1, np.nan, 0, np.nan, 3] * 4).astype(ml_dtypes.bfloat16)
+    values, _ = check("top_k", x, axis=0, k=24, largest=False)
+    assert np.isnan(values.astype(np.float32)).tolist() == [False] * 16 + [True] * 8
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

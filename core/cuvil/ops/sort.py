@@ -14,7 +14,7 @@ from cuvil.ir.nest_build import Index
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType
 from cuvil.ops.gather import INDEX_OUT_OF_RANGE
-from cuvil.ops.lowering import KernelCx, Scratch, axis_in, element_dtype
+from cuvil.ops.lowering import KernelCx, Scratch, axis_in, element_dtype, wide
 
 PASSES = 40  # of a merge sort: rows of up to 2**40 elements
 
@@ -33,8 +33,9 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
 def _evaluate(x: Sequence[Any], a: Attrs) -> list[Any]:
     if not 0 <= a.k <= x[0].shape[a.axis]:
         raise ValueError(f"{a.k} elements of an axis of {x[0].shape[a.axis]}")
-    # Ranks make NaN one value above all others and leave nothing to negate.
-    _, rank = np.unique(x[0], return_inverse=True)
+    # Ranks make NaN one value above all others and leave nothing to negate. Of bfloat16 numpy
+    # sorts NaN anywhere.
+    _, rank = np.unique(wide(x[0]), return_inverse=True)
     rank = rank.reshape(x[0].shape)
     order = np.argsort(-rank if a.largest else rank, axis=a.axis, kind="stable")
     order = np.take(order, range(a.k), a.axis).astype(np.int64)
