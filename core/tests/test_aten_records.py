@@ -38,7 +38,7 @@ class Call:
         return self.out[0]
 
     def used(self, result: int) -> bool:
-        return True
+        return not result
 
     def dims(self, value: Value) -> tuple[Dim, ...]:
         return tensor_type(value).dims
@@ -53,16 +53,22 @@ class Call:
 
 
 def evaluated(
-    overload: str, arrays: Sequence[np.ndarray], *more: Any, like: np.ndarray, **keywords: Any
+    overload: str,
+    arrays: Sequence[np.ndarray],
+    *more: Any,
+    like: np.ndarray,
+    first: Sequence[Any] = (),
+    **keywords: Any,
 ) -> np.ndarray:
-    """What a record's composition means for these arrays; like: of the result's type."""
+    """What a record's composition means for these arrays; like: of the result's type; first: what
+    is passed before the arrays."""
     element = {"float32": "f32", "int64": "i64", "bool": "bool"}
     types = {f"x{k}": TensorType.of(a.shape, element[a.dtype.name]) for k, a in enumerate(arrays)}
     graph = new_graph("test", types, Pool())
     cx = Call(Builder(graph.block, graph.pool), TensorType.of(like.shape, element[like.dtype.name]))
     compose = find(full_name(overload))
     assert compose is not None
-    found = compose(cx, *graph.inputs, *more, **keywords)
+    found = compose(cx, *first, *graph.inputs, *more, **keywords)
     finish_graph(graph, {"y": found[0] if isinstance(found, tuple) else found})
     (result,) = run(graph, dict(zip(types, arrays, strict=True))).values()
     assert result.dtype == like.dtype
@@ -134,6 +140,24 @@ N = np.array([-7, -1, 0, 2, 7])
         ("diagonal", [X.reshape(1, 5)], [1], lambda x: x.diagonal(1)),
         ("any", [X], [], lambda x: np.any(x)),
         ("std.correction", [X], [None], lambda x: x.std(ddof=1)),
+        (
+            "mode",
+            [np.array([[3.0, 1, 3, 1, 2], [5, 5, 4, 4, 4]], np.float32)],
+            [1],
+            lambda x: np.array([1, 4], np.float32),
+        ),
+        (
+            "frexp.Tensor",
+            [np.array([-7.5, 0.0, 1e-30, np.inf], np.float32)],
+            [],
+            lambda x: np.frexp(x)[0],
+        ),
+        (
+            "adaptive_max_pool2d",
+            [np.arange(40, dtype=np.float32).reshape(1, 1, 5, 8)],
+            [[2, 3]],
+            lambda x: np.array([[[[18, 21, 23], [34, 37, 39]]]], np.float32),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -165,3 +189,28 @@ def test_masks_give_numpys_assignment() -> None:
     finish_graph(graph, {"y": compose(call, data, [chosen], values_)})
     (found,) = run(graph, {"x": x, "m": mask, "v": rows}).values()
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("order", "wanted"),
+    [
+        (1, [np.pi**2 / 6, np.pi**2 / 2, np.pi**2 / 2 + 4, np.inf]),
+        (2, [-2.404113806, -16.828796644, -0.828796644, -np.inf]),  # zeta(3) = 1.2020569
+    ],
+)
+def test_derivatives_of_digamma(order: int, wanted: list[float]) -> None:
+    x = np.array([1.0, 0.5, -0.5, 0.0], np.float32)
+    found = evaluated("polygamma", [x], like=x, first=[order])
+    np.testing.assert_allclose(found, np.array(wanted, np.float32), rtol=1e-6)
+
+
+def test_bags_of_rows() -> None:
+    weight = np.array([[1, -2], [np.nan, 3], [-4, 5]], np.float32)
+    indices, offsets = np.array([0, 2, 1, 0]), np.array([0, 2, 2, 3])
+    bags = [weight[[0, 2]], weight[:0], weight[[1]], weight[[0]]]
+    meanings = (np.sum, np.mean, lambda r, axis: r.max(axis, initial=-np.inf))
+    for mode, meaning in enumerate(meanings):
+        rows = [meaning(r, axis=0) if len(r) else np.zeros(2) for r in bags]
+        wanted = np.array(rows, np.float32)
+        found = evaluated("_embedding_bag", [weight, indices, offsets], False, mode, like=wanted)
+        np.testing.assert_array_equal(found, wanted)

@@ -195,26 +195,42 @@ def _averaged(cx: Cx, x: Value, axis: int, have: int, want: int) -> Value:
 
 
 def adaptive_max(n: int) -> Callable[..., tuple[Value, Value]]:
-    """The greatest elements of as many windows as asked for, but not where they are."""
+    """The greatest elements of as many windows as asked for, and where in the image they are."""
 
     def compose(cx: Cx, x: Value, output_size: Ints) -> tuple[Value, Value]:
-        if cx.used(1):
-            cx.fail("where the greatest elements of the windows are")
-        rank = cx.type(x).rank
-        for axis, want in enumerate(cx.result.dims[-n:], rank - n):
-            x = _greatest(cx, x, axis, _known(cx, cx.dims(x)[axis]), _known(cx, want))
-        return x, None
+        dims, rank = cx.dims(x), cx.type(x).rank
+        zero = cx.b.scalar(0, "i64")
+        place = cx.b.broadcast(zero, dims=dims) if cx.used(1) else None
+        size = 1  # of the axes behind
+        for axis in reversed(range(rank - n, rank)):
+            have, want = _known(cx, dims[axis]), _known(cx, cx.result.dims[axis])
+            x, place = _greatest(cx, x, place, axis, windows(have, want), size)
+            size *= have
+        return x, place
 
     return compose
 
 
-def _greatest(cx: Cx, x: Value, axis: int, have: int, want: int) -> Value:
-    """The greatest element of every window of one axis; short ones repeat their last element."""
-    rows = windows(have, want)
-    longest = max(map(len, rows), default=1)
+def _greatest(
+    cx: Cx, x: Value, place: Value, axis: int, rows: Sequence[range], size: int
+) -> tuple[Value, Value]:
+    """The greatest element of every window of one axis; short ones repeat their last element.
+
+    place: of every element of x in the axes behind, which have `size` elements; None where nobody
+    asks for it.
+    """
+    b, longest = cx.b, max(map(len, rows), default=1)
     places = [[min(r.start + k, r.stop - 1) for k in range(longest)] for r in rows]
-    picked = cx.b.gather(x, cx.b.const(np.array(places, np.int64)), axis=axis)
-    return cx.b.reduce(picked, kind="max", axes=(axis + 1,))
+    index = b.const(np.array(places, np.int64).reshape(len(rows), longest))
+    picked = b.gather(x, index, axis=axis)
+    found = b.reduce(picked, kind="max", axes=(axis + 1,))
+    if place is None:
+        return found, None
+    first = b.arg_reduce(picked, kind="max", axis=axis + 1, keepdims=True)
+    own = b.reshape(index, dims=(*[1] * axis, *cx.dims(index), *[1] * (cx.type(x).rank - axis - 1)))
+    whole = b.add(b.gather(place, index, axis=axis), b.mul(own, b.scalar(size, "i64")))
+    place = b.gather_elements(whole, first, axis=axis + 1)
+    return found, b.reshape(place, dims=cx.dims(found))
 
 
 aten_rows(adaptive_max, {"adaptive_max_pool2d": 2, "adaptive_max_pool3d": 3})

@@ -194,22 +194,45 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Value, ...]:
-    """Sums (mode 0) or means (1) of rows of the weights; a bag ends where the next one begins."""
-    if mode > 1 or padding_idx >= 0 or any(cx.used(k) for k in (1, 2, 3)):
-        cx.fail("bags of greatest elements, with padding, or with more than their rows as results")
-    b, kind = cx.b, cx.result.dtype.name
-    bags, count = cx.result.dims[0], cx.type(indices).size
+    """Sums (mode 0), means (1) or greatest elements (2) of rows of the weights.
+
+    A bag ends where the next one begins. Rows of the padding index do not count; a bag without rows
+    gives zeros.
+    """
+    if any(cx.used(k) for k in (1, 2, 3)):
+        cx.fail("bags with more than their rows as results")
+    b, kind, dims = cx.b, cx.result.dtype.name, cx.result.dims
+    count = cx.type(indices).size
     rows = b.gather(weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = b.mul(rows, b.reshape(per_sample_weights, dims=(count, 1)))
-    start = b.reshape(cast(cx, offsets, "i64"), dims=(cx.dims(offsets)[0], 1))
-    place = b.iota(dims=(1, count), axis=1)
-    begun = b.cast(b.le(start, place), to="i64")
-    number = b.reduce(begun, kind="sum", axes=(0,), keepdims=True)  # of bags that have begun
-    own = b.eq(number, b.add(b.iota(dims=(bags, 1), axis=0), b.scalar(1, "i64")))
-    member = b.cast(own, to=kind)
-    found = b.contract(member, rows, spec="bn,nd->bd")
+    counts = b.ne(cast(cx, indices, "i64"), b.scalar(padding_idx, "i64"))
+    counts = b.reshape(counts, dims=(count, 1))
+    bag = _bag_of_rows(cx, offsets, count)
+    neutral = b.scalar(float("-inf") if mode == 2 else 0, rows)
+    rows = b.select(counts, rows, neutral)
+    found = _into_bags(cx, neutral, bag, rows, dims, "max" if mode == 2 else "add")
+    if mode == 0:
+        return found, None, None, None
+    ones = b.cast(counts, to=kind)
+    size = _into_bags(cx, b.scalar(0, kind), bag, ones, (dims[0], 1), "add")
     if mode == 1:
-        size = b.reduce(member, kind="sum", axes=(1,), keepdims=True)
-        found = b.div(found, b.max(size, b.scalar(1, size)))
-    return found, None, None, None
+        return b.div(found, b.max(size, b.scalar(1, size))), None, None, None
+    some = b.gt(size, b.scalar(0, size))
+    return b.select(some, found, b.scalar(0, found)), None, None, None
+
+
+def _bag_of_rows(cx: Cx, offsets: Value, count: Dim) -> Value:
+    """[count, 1]: the last bag that has begun at every row."""
+    b = cx.b
+    start = b.reshape(cast(cx, offsets, "i64"), dims=(1, cx.dims(offsets)[0]))
+    begun = b.cast(b.le(start, b.iota(dims=(count, 1), axis=0)), to="i64")
+    return b.sub(b.reduce(begun, kind="sum", axes=(1,), keepdims=True), b.scalar(1, "i64"))
+
+
+def _into_bags(
+    cx: Cx, start: Value, bag: Value, rows: Value, dims: Sequence[Dim], reduction: str
+) -> Value:
+    whole = cx.b.broadcast(start, dims=dims)
+    place = spread(cx, bag, cx.dims(rows))
+    return cx.b.scatter_elements(whole, place, rows, axis=0, reduction=reduction)

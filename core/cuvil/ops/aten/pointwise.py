@@ -395,3 +395,19 @@ def nextafter(cx: Cx, x: Value, y: Value) -> Value:
     bad = b.or_(b.isnan(x), b.isnan(y))
     moved = b.select(bad, b.add(x, y), moved)
     return b.select(b.eq(x, y), y, moved)
+
+
+@aten("frexp.Tensor", "prims.frexp.default")
+def frexp(cx: Cx, x: Value) -> tuple[Value, Value]:
+    """x as a fraction of size [1/2, 1) times a power of 2; 0 and what is not finite as it is."""
+    b, kind = cx.b, cx.type(x).dtype.name
+    if kind == "f64":
+        cx.fail("the exponents of f64")
+    value = b.cast(x, to="f64")  # there nothing that x can be is subnormal
+    bits = b.bitcast(value, of="f64", to="i64")
+    field = b.and_(b.emit("shift_right", [bits, b.scalar(52, "i64")]), b.scalar(0x7FF, "i64"))
+    others = b.and_(bits, b.scalar(~(0x7FF << 52), "i64"))
+    fraction = b.bitcast(b.or_(others, b.scalar(0x3FE << 52, "i64")), of="i64", to="f64")
+    special = b.or_(b.eq(field, b.scalar(0, "i64")), b.eq(field, b.scalar(0x7FF, "i64")))
+    exponent = b.select(special, b.scalar(0, "i64"), b.sub(field, b.scalar(0x3FE, "i64")))
+    return cast(cx, b.select(special, value, fraction), kind), b.cast(exponent, to="i32")

@@ -112,3 +112,23 @@ def nanmedian(cx: Cx, x: Value, dim: int, keepdim: bool = False) -> tuple[Value,
 def nanmedian_of_all(cx: Cx, x: Value) -> Value:
     """The element in the middle of all that are numbers."""
     return nanmedian(cx, cx.b.reshape(x, dims=(cx.type(x).size,)), 0)[0]
+
+
+@aten("mode")
+def mode(cx: Cx, x: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, Value]:
+    """The most frequent element, the least of several; and the last place that has it."""
+    b, rank = cx.b, cx.type(x).rank
+    if not rank:
+        return x, b.scalar(0, "i64")
+    axis, extent = axis_in(cx, dim, rank, "dim"), _extent(cx, x, dim)
+    values, places = ordered(cx, x, extent, dim, False)
+    step = b.iota(dims=[extent if k == axis else 1 for k in range(rank)], axis=axis)
+    apart = [part(cx, values, axis, first, extent - 1) for first in (0, 1)]
+    begun = b.cast(b.ne(*apart), to="i64")  # a run of equal elements begins with the second
+    low = [int(k == axis) for k in range(rank)]
+    start = b.mul(b.pad(begun, b.scalar(0, "i64"), low=low, high=[0] * rank), step)
+    length = b.sub(step, b.cumulative(start, kind="max", axis=axis))
+    last = b.arg_reduce(length, kind="max", axis=axis, keepdims=True)  # of the first longest run
+    value, place = (b.gather_elements(v, last, axis=axis) for v in (values, places))
+    dims = cx.result.dims
+    return b.reshape(value, dims=dims), b.reshape(place, dims=dims)

@@ -78,10 +78,59 @@ def digamma(cx: Cx, x: Value) -> Value:
 
 @aten("polygamma")
 def polygamma(cx: Cx, n: int, x: Value) -> Value:
-    """digamma for n = 0; higher derivatives are not supported."""
-    if n:
-        cx.fail(f"polygamma of order {n}")
-    return digamma(cx, x)
+    """The n-th derivative of digamma, by reflection below 1/2 (Abramowitz and Stegun 6.4.7)."""
+    if not n:
+        return digamma(cx, x)
+    b, kind = cx.b, cx.result.dtype.name
+    x = as_value(cx, x, "f64")
+    low, y, apart = _reflected(cx, x)
+    sign = -1.0 if n % 2 == 0 else 1.0
+    found = b.mul(_hurwitz(cx, n + 1, y), b.scalar(sign * math.factorial(n), x))
+    cotangent = b.reciprocal(b.tan(b.mul(apart, b.scalar(math.pi, x))))
+    slope = _series(cx, cotangent, _cotangent_slope(n))
+    mirrored = b.mul(found, b.scalar(-sign, x))
+    mirrored = b.sub(mirrored, b.mul(slope, b.scalar(math.pi ** (n + 1), x)))
+    pole = b.and_(low, b.eq(apart, b.scalar(0, x)))
+    result = b.select(low, mirrored, found)
+    return cast(cx, b.select(pole, b.scalar(sign * math.inf, x), result), kind)
+
+
+def _hurwitz(cx: Cx, s: int, y: Value) -> Value:
+    """The sum of (y + k)**-s for all k >= 0, y >= 1/2 and s >= 2: first terms, then Euler and
+    Maclaurin's formula (Abramowitz and Stegun 23.1.30)."""
+    b, shift = cx.b, SHIFT + s
+    total = _inverse_power(cx, y, s)
+    for k in range(1, shift):
+        total = b.add(total, _inverse_power(cx, b.add(y, b.scalar(k, y)), s))
+    z = b.add(y, b.scalar(shift, y))
+    inverse = b.reciprocal(z)
+    rising, terms = float(s), list[float]()  # s (s + 1) ... (s + 2k - 2) / (2k - 2)!
+    for k, factor in enumerate(STIRLING, 1):
+        terms.append(factor * rising)
+        rising *= (s + 2 * k - 1) * (s + 2 * k) / ((2 * k - 1) * (2 * k))
+    tail = b.mul(_series(cx, b.mul(inverse, inverse), tuple(terms)), inverse)
+    tail = b.add(b.add(tail, b.scalar(0.5, z)), b.div(z, b.scalar(s - 1, z)))
+    return b.add(total, b.mul(tail, _inverse_power(cx, z, s)))
+
+
+def _inverse_power(cx: Cx, x: Value, s: int) -> Value:
+    inverse = cx.b.reciprocal(x)
+    power = inverse
+    for _ in range(s - 1):
+        power = cx.b.mul(power, inverse)
+    return power
+
+
+def _cotangent_slope(n: int) -> tuple[float, ...]:
+    """Coefficients in c = cot(x) of the n-th derivative of cot: c' = -(1 + c**2)."""
+    terms = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * t for k, t in enumerate(terms)][1:]
+        terms = [0.0] * (len(slope) + 2)
+        for k, t in enumerate(slope):
+            terms[k] -= t
+            terms[k + 2] -= t
+    return tuple(terms)
 
 
 @aten("erfinv", "prims.erf_inv.default")
