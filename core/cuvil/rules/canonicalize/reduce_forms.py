@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
-from cuvil.rewrite.values import attrs_of, dims_of, one_user
+from cuvil.rewrite.values import attrs_of, dims_of, dtype_of, one_user
 
 
 @rule(
@@ -18,13 +18,19 @@ from cuvil.rewrite.values import attrs_of, dims_of, one_user
             x="[3, 4, 2] f32",
         ),
     ],
-    near_miss=case(
-        lambda b, x: b.reduce(
-            b.reduce(x, kind="sum", axes=(1,), keepdims=True), kind="max", axes=(2,), keepdims=True
+    near_miss=[
+        case(
+            lambda b, x: b.reduce(b.reduce(x, kind="sum", axes=(1,), keepdims=True), kind="max",
+                                  axes=(2,), keepdims=True),
+            x="[3, 4, 2] f32",
         ),
-        x="[3, 4, 2] f32",
-    ),
-)
+        case(  # a mean of integers drops a remainder each time
+            lambda b, x: b.reduce(b.reduce(x, kind="mean", axes=(1,), keepdims=True), kind="mean",
+                                  axes=(2,), keepdims=True),
+            x="[3, 4, 2] i32",
+        ),
+    ],
+)  # fmt: skip
 def reduce_forms(b: Rewriter, op: Operation) -> Value | None:
     """Reduced axes are kept as 1 and taken off by a reshape, which other rules move on; axes of 1
     are left out; two reductions of a kind are one."""
@@ -40,5 +46,7 @@ def reduce_forms(b: Rewriter, op: Operation) -> Value | None:
 
 
 def _merges(inner: Operation, op: Operation) -> bool:
-    first = attrs_of(inner)
-    return first.kind == attrs_of(op).kind and first.keepdims and one_user(op.operands[0]) is op
+    first, x = attrs_of(inner), op.operands[0]
+    if first.kind == "mean" and not dtype_of(x).is_float:
+        return False
+    return first.kind == attrs_of(op).kind and first.keepdims and one_user(x) is op
