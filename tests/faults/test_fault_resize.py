@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from tests.faults.cases import FORMS, Array, Model, arange, check
 from tests.faults.nearest_pixel import COORDINATES, MODES, nearest
@@ -87,6 +88,20 @@ def test_b01_nearest_of_every_type(dtype: str, form: str) -> None:
         wants.append(image[:, :, rows][..., columns])
     for got, want in zip(m.run(), wants, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_b02_antialias_of_free_extents(mode: str) -> None:
+    m = Model(19)
+    x = m.feed(arange(1, 2, 5, 6), dims=[1, 2, "h", "w"])
+    sizes = m.const([1, 2, 3, 4], np.int64)
+    how = {"mode": mode, "antialias": 1, "exclude_outside": int(mode == "cubic")}
+    m.keep(m.op("Resize", x, None, None, sizes, **how))
+    engine, reference = m.engine(), ReferenceEvaluator(m.proto())
+    for extents in ((5, 6), (2, 2), (13, 4), (3, 40)):
+        image = np.random.default_rng(1).standard_normal((1, 2, *extents)).astype(np.float32)
+        (want,) = reference.run(None, {x: image})
+        check(engine.run(None, {x: image})[0], want, 1e-4, 1e-5)
 
 
 def test_b01_sizes_of_the_run() -> None:

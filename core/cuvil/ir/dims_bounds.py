@@ -50,11 +50,7 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
         pick = min if atom.kind == "min" else max
         return pick(low for low, _ in parts), pick(high for _, high in parts)
     if atom.kind == "scaled":
-        low, high = (
-            end if isinstance(end, float) else scaled_number(end, *ratio_of(atom))
-            for end in parts[0]
-        )
-        return low, high
+        return _scaled(parts[0], *ratio_of(atom))
     num, den = parts
     if den[0] < 0:
         return _ANY
@@ -73,6 +69,11 @@ def _floor(a: Bound, b: Bound) -> Bound:
 
 def _floordiv(num: Interval, den: Interval) -> Interval:
     return min(_floor(num[0], d) for d in den), max(_floor(num[1], d) for d in den)
+
+
+def _scaled(of: Interval, num: int, den: int) -> Interval:
+    low, high = (end if isinstance(end, float) else scaled_number(end, num, den) for end in of)
+    return low, high
 
 
 def _mod(num: Interval, den: Interval) -> Interval:

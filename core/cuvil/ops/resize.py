@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuvil.ir.attrs import Attr, Attrs
-from cuvil.ir.dims import Dim
+from cuvil.ir.dims import Dim, literal
 from cuvil.ir.dtypes import from_numpy
 from cuvil.ir.names import Value
 from cuvil.ir.nest_build import Index, NestBuilder
@@ -50,7 +50,6 @@ def _infer(t: Sequence[TensorType], a: Attrs) -> list[TensorType]:
         size = t[0].dims[axis_in(axis.axis, t[0].rank, "resize")]
         if size == 0 or not axis.scale >= 0:
             raise ValueError(f"resize: axis {axis.axis} of {size} cannot be scaled by {axis.scale}")
-        rules.taps(a, axis, size, a.dims[axis.axis])
     return [t[0].with_dims(a.dims)]
 
 
@@ -85,8 +84,8 @@ def _axis_table(a: Attrs, axis: Axis, size: int, out: int) -> tuple[Any, Any, An
         index = rules.nearest(s, a.nearest_mode, at)[:, None]
         return np.clip(index, 0, size - 1).astype(np.int64), np.ones_like(index), within
     first, count = rules.taps(a, axis, size, out)
-    index = np.floor(at)[:, None] + first + np.arange(count)
-    shrink = rules.shrink_of(a, axis, size, out)
+    index = np.floor(at)[:, None] + first + np.arange(literal(count))
+    shrink = rules.shrink_of(s, a, axis, np.float64(size), np.float64(out))
     weights = rules.weight(s, a, shrink, at[:, None] - index)
     if a.exclude_outside:
         weights = np.where((index >= 0) & (index < size), weights, 0)
@@ -160,8 +159,10 @@ class _Neighbours:
         floor = s.floor(place)
         self.base = b.to_index(b.cast(floor, "i64"))
         self.ratio = b.cast(s.sub(place, floor), _weight_type(cx))
-        self.first, self.count = rules.taps(a, axis, self.size, out)
-        self.shrink = rules.shrink_of(a, axis, self.size, out) if a.antialias else 1.0
+        self.first, self.count = (b.dim(d) for d in rules.taps(a, axis, self.size, out))
+        self.shrink = rules.shrink_of(s, a, axis, size, limit)
+        if isinstance(self.shrink, Value):
+            self.shrink = b.cast(self.shrink, _weight_type(cx))
         self.total = self._total()
 
     def index(self, tap: Index) -> Index:
@@ -194,7 +195,7 @@ class _Neighbours:
         if a.mode == "nearest" or not (a.exclude_outside or a.antialias):
             return None
         zero = b.const(0, _weight_type(self.cx))
-        if self.count > UNROLL:
+        if not isinstance(self.count, int) or self.count > UNROLL:
             with b.loop(0, self.count, [zero], kind="reduce") as loop:
                 loop.yield_(b.scalar("add", loop.args[0], self._raw_weight(loop.iv)))
             return loop.results[0]
@@ -246,19 +247,23 @@ def _source(
 
 def _looped(near: Sequence[_Neighbours]) -> int:
     """How many of the outer axes need a loop over their neighbours; the others are written out."""
-    outer, points = len(near), 1
-    while (
-        outer and near[outer - 1].count <= UNROLL and points * near[outer - 1].count <= UNROLL_ALL
-    ):
-        outer -= 1
-        points *= near[outer].count
-    return outer
+    points = 1
+    for outer in range(len(near), 0, -1):
+        count = near[outer - 1].count
+        if not isinstance(count, int) or count > UNROLL or points * count > UNROLL_ALL:
+            return outer
+        points *= count
+    return 0
 
 
 def _mixed(cx: ElementCx, index: Sequence[Index], near: list[_Neighbours]) -> Value:
     """The weighted sum of the neighbours on all axes, outer axes first."""
     b, kind, looped = cx.b, _weight_type(cx), _looped(near)
-    written = [[(n.index(t), n.weight(t)) for t in range(n.count)] for n in near[looped:]]
+    written = [
+        [(n.index(t), n.weight(t)) for t in range(n.count)]
+        for n in near[looped:]
+        if isinstance(n.count, int)  # or it would be looped
+    ]
 
     def along(k: int, places: tuple[Index, ...]) -> Value:
         if k == len(near):

@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from cuvil.ir.attrs import Attrs
+from cuvil.ir.dims import Dim, ceil_div, dim_max
 from cuvil.ops.scalar_expansions import Namespace
 
 MODES = ("nearest", "linear", "cubic")
@@ -81,30 +82,29 @@ def nearest(s: Namespace, rule: str, at: Any) -> Any:
     return s.ceil(at) if rule == "ceil" else s.floor(at)
 
 
-def taps(a: Attrs, axis: Axis, size: Any, out: Any) -> tuple[int, int]:
+def taps(a: Attrs, axis: Axis, size: Dim, out: Dim) -> tuple[Dim, Dim]:
     """(first neighbour relative to the floor of the position, how many).
 
-    Antialiasing widens the filter when shrinking; ValueError where its width is not known.
+    Antialiasing widens the filter when shrinking, by what only a run knows where the extents are
+    symbolic and no scale is given.
     """
     if a.mode == "nearest":
         return 0, 1
     radius = 1 if a.mode == "linear" else 2
-    stretch = 1.0
-    if a.antialias:
-        scale = axis.scale
-        if not scale and not (isinstance(size, int) and isinstance(out, int)):
-            raise ValueError(f"resize: antialias on axis {axis.axis} needs a known scale")
-        stretch = max(1.0, 1 / scale if scale else size / max(out, 1))
-    reach = math.ceil(radius * stretch)
+    reach: Dim = radius
+    if a.antialias and axis.scale:
+        reach = math.ceil(radius * max(1.0, 1 / axis.scale))
+    elif a.antialias:
+        reach = dim_max(radius, ceil_div(radius * size, dim_max(out, 1)))
     return 1 - reach, 2 * reach
 
 
-def weight(s: Namespace, a: Attrs, shrink: float, distance: Any) -> Any:
+def weight(s: Namespace, a: Attrs, shrink: Any, distance: Any) -> Any:
     """The weight, not yet normalised, of a neighbour at this distance from the position.
 
-    shrink: 1, or the scale below 1 by which antialiasing stretches the filter.
+    shrink: None, or the scale of at most 1 by which antialiasing stretches the filter.
     """
-    d = s.abs(s.mul(distance, shrink) if shrink != 1 else distance)
+    d = s.abs(distance if shrink is None else s.mul(distance, shrink))
     if a.mode == "linear":
         return s.max(s.sub(1, d), 0)
     c = a.cubic_a
@@ -113,8 +113,8 @@ def weight(s: Namespace, a: Attrs, shrink: float, distance: Any) -> Any:
     return s.select(s.le(d, 1), near, s.select(s.lt(d, 2), far, 0))
 
 
-def shrink_of(a: Attrs, axis: Axis, size: Any, out: Any) -> float:
-    """The factor that stretches an antialiasing filter; 1 where nothing is stretched."""
-    if not a.antialias:
-        return 1.0
-    return min(1.0, axis.scale if axis.scale else out / max(size, 1))
+def shrink_of(s: Namespace, a: Attrs, axis: Axis, size: Any, out: Any) -> Any:
+    """The factor that stretches an antialiasing filter; None where nothing is stretched."""
+    if not a.antialias or axis.scale >= 1:
+        return None
+    return axis.scale or s.min(1, s.div(out, s.max(size, 1)))

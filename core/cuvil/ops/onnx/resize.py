@@ -119,8 +119,7 @@ def resize(
     dims, rank = list(cx.dims(x)), cx.type(x).rank
     at = axes_in(cx, range(rank) if axes is None else axes, rank)
     if sizes is not None and cx.dims(sizes) != (0,):
-        literal = antialias or keep_aspect_ratio_policy != "stretch"  # the ratios shape the filter
-        if literal:
+        if keep_aspect_ratio_policy != "stretch":  # the ratios have to be compared
             wanted = cx.known_ints(sizes, "sizes")
         else:
             wanted = extents(cx, sizes, "sizes", count=len(at))
