@@ -35,11 +35,13 @@ FLAGS = [
 # There are no headers of Android's C library here. Of what the runtime takes from headers, musl's
 # differ in one number, which cpu_count_linux.c knows.
 ANDROID = ["-D__ANDROID__"]
+MACOS = ["-D_FORTIFY_SOURCE=0"]  # checked copies are not for objects that import few functions
 FREESTANDING = ["-DCUVIL_FREESTANDING", "-Ifreestanding", "-ffreestanding", "-Os"]
 FREESTANDING += ["-fshort-enums"]  # as compilers for such targets do
 OPERATING_SYSTEMS = ("linux", "macos", "windows")
 # LLVM's names of architectures that Zig has as a cpu of another: the least that they stand for.
 ARCHITECTURES = {
+    "arm64": ("aarch64", ""),
     "armv7": ("arm", "generic+v7a-neon-d32-vfp3+vfp3d16"),
     "thumbv6m": ("thumb", "cortex_m0"),
     "thumbv7em": ("thumb", "cortex_m4"),
@@ -54,6 +56,8 @@ def zig_target(triple: str) -> tuple[list[str], list[str]]:
     own: list[str] = []
     if parts[-1].startswith("android"):
         parts[-1], own = "musl", ANDROID
+    elif parts[-1].startswith("macos"):
+        own = MACOS
     elif not any(part.startswith(OPERATING_SYSTEMS) for part in parts):
         abi = parts[-1] if parts[-1].startswith("eabi") else "none"
         parts, own = [parts[0], "freestanding", abi], FREESTANDING

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cuvil.codegen.build import Code, VariantTarget, build_code
-from cuvil.codegen.elf import Data, Note, extend_object
-from cuvil.codegen.elf_merge import merge_objects
 from cuvil.codegen.embedded import refuse_unbounded
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, templates_of, usable
+from cuvil.codegen.objects import Data, Note, join
 from cuvil.codegen.weights_file import write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError, own_faults
@@ -83,15 +82,13 @@ class Built:
 
     def _write_object(self, path: str | os.PathLike[str]) -> None:
         exported = {self.code.symbol, *self.code.exported}
-        merge_objects(path, self.objects, exported.__contains__, self.code.renamed)
-        with open(path, "rb") as file:
-            merged = file.read()
         data = []
         if self.embedded:
             chunks, size = self.plan.weight_chunks(), self.plan.weights_bytes
             data.append(Data(weights_symbol(self.plan), chunks, size))
         notes = [] if self.freestanding else [Note(NOTE_ENTRY, self.code.symbol.encode() + b"\0")]
-        extend_object(path, merged, data=data, notes=notes)
+        renamed = self.code.renamed
+        join(path, self.objects, exported.__contains__, renamed, data=data, notes=notes)
 
     def write_weights(self, path: str | os.PathLike[str]) -> None:
         """The weights file that goes beside an object whose weights are not embedded."""

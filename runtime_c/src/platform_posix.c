@@ -3,21 +3,18 @@
 #endif
 
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "platform.h"
 
 /* Large blocks are aligned to a huge page, which spares translation misses. */
-enum { HUGE_PAGE = 2 << 20, PRIVATE_WAIT = 128, PRIVATE_WAKE = 129 };
+enum { HUGE_PAGE = 2 << 20 };
 
 void *cuvil_platform_allocate(size_t bytes) {
   void *memory = NULL;
@@ -57,14 +54,6 @@ void cuvil_platform_thread_join(cuvil_thread *thread) {
 
 void cuvil_platform_yield(void) { sched_yield(); }
 
-void cuvil_platform_wait(atomic_uint *word, unsigned expected) {
-  syscall(SYS_futex, word, PRIVATE_WAIT, expected, NULL, NULL, 0);
-}
-
-void cuvil_platform_wake(atomic_uint *word, int count) {
-  syscall(SYS_futex, word, PRIVATE_WAKE, count, NULL, NULL, 0);
-}
-
 const char *cuvil_platform_environment(const char *name) { return getenv(name); }
 
 /* No fstat: older C libraries do not export it, and artefacts link against any. Of what is not a
@@ -85,46 +74,3 @@ cuvil_status cuvil_platform_map_file(const char *path, const void **base, size_t
 }
 
 void cuvil_platform_unmap_file(const void *base, size_t bytes) { munmap((void *)base, bytes); }
-
-typedef struct library_search {
-  uintptr_t address;
-  char *path;
-  size_t room;
-  int found;
-} library_search;
-
-static int holds(const struct dl_phdr_info *library, uintptr_t address) {
-  for (int i = 0; i < library->dlpi_phnum; i++) {
-    const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
-    if (segment->p_type == PT_LOAD &&
-        address - (library->dlpi_addr + segment->p_vaddr) < segment->p_memsz) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
-static int visit(struct dl_phdr_info *library, size_t size, void *user) {
-  static const char program[] = "/proc/self/exe";
-  library_search *search = user;
-  (void)size;
-  if (!holds(library, search->address)) return 0;
-  if (library->dlpi_name[0] && strcmp(library->dlpi_name, program)) {
-    size_t length = strlen(library->dlpi_name);
-    if (length < search->room) {
-      memcpy(search->path, library->dlpi_name, length + 1);
-      search->found = 1;
-    }
-  } else { /* the program itself has no name, or this one where it is linked with musl's libc.a */
-    ssize_t length = readlink(program, search->path, search->room - 1);
-    if (length > 0) search->path[length] = 0;
-    search->found = length > 0;
-  }
-  return 1;
-}
-
-int cuvil_platform_library_path(const void *address, char *path, size_t room) {
-  library_search search = {(uintptr_t)address, path, room, 0};
-  dl_iterate_phdr(visit, &search);
-  return !search.found;
-}

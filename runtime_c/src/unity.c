@@ -13,12 +13,10 @@
 #include "artefact.c"
 #include "bind.c"
 #include "context.c"
-#include "cpu_count_linux.c"
 #include "device_calls.c"
 #include "devices.c"
 #include "launch.c"
 #include "model.c"
-#include "placement_linux.c"
 #include "platform_posix.c"
 #include "pool.c"
 #include "ports.c"
@@ -26,4 +24,11 @@
 #include "simple.c"
 #include "text.c"
 #include "weights.c"
+#ifdef __APPLE__
+#include "platform_macos.c"
+#else
+#include "cpu_count_linux.c"
+#include "placement_linux.c"
+#include "platform_linux.c"
+#endif
 #endif

@@ -12,7 +12,7 @@ from cuvil.targets.target import Target
 from cuvil_backend_arm64 import armv7, cortex_m
 from cuvil_backend_arm64.features import CPUS, FEATURES
 from cuvil_backend_arm64.host import host
-from cuvil_backend_arm64.variants import LLVM_TRIPLES
+from cuvil_backend_arm64.variants import LLVM_TRIPLES, MACOS
 from cuvil_backend_arm64.variants import variants as hosted_variants
 
 __version__ = "0.1.0"
@@ -47,6 +47,9 @@ BACKEND = Backend(
         "aarch64-unknown-linux-gnu": "aarch64-linux-gnu",
         "aarch64-unknown-linux-musl": "aarch64-linux-musl",
         "aarch64-unknown-linux-android": "aarch64-linux-android",
+        "arm64-apple-darwin": "arm64-apple-macos",
+        "aarch64-apple-darwin": "arm64-apple-macos",
+        "aarch64-apple-macos": "arm64-apple-macos",
         "armv7": "armv7-linux-gnueabihf",
         "armv7l": "armv7-linux-gnueabihf",
         "armv7-unknown-linux-gnueabihf": "armv7-linux-gnueabihf",
@@ -59,10 +62,11 @@ BACKEND = Backend(
     bitcode=bitcode,
     detect="cuvil_arm64_features",
     freestanding=frozenset(cortex_m.LLVM_TRIPLES),
+    unlinked=frozenset({MACOS}),
     support=cortex_m.SUPPORT,
     helpers=armv7.HELPERS,
     linker_emulation={
-        **dict.fromkeys(LLVM_TRIPLES, "aarch64linux"),
+        **{t: "aarch64linux" for t in LLVM_TRIPLES if t != MACOS},
         **dict.fromkeys(armv7.LLVM_TRIPLES, "armelf_linux_eabi"),
     },
     libraries={

@@ -12,11 +12,14 @@ from cuvil.targets.features import amended
 from cuvil.targets.target import Target
 from cuvil_backend_arm64.features import CPUS, FEATURES, NARROW, closure
 
+MACOS = "arm64-apple-macos"
 LLVM_TRIPLES = {
     "aarch64-linux-gnu": "aarch64-unknown-linux-gnu",
     "aarch64-linux-musl": "aarch64-unknown-linux-musl",
     "aarch64-linux-android": "aarch64-unknown-linux-android21",
+    MACOS: "arm64-apple-macosx11.0.0",
 }
+_LEAST = {MACOS: "apple-m1"}  # triples of which every cpu has what this one has
 
 _NAMES = {(): "neon", ("dotprod",): "dotprod", ("bf16", "i8mm"): "i8mm_bf16"}
 _BF16 = {"bf16x2": "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
@@ -40,17 +43,19 @@ _BUILDS: tuple[tuple[tuple[str, ...], Mapping[str, str], frozenset[str]], ...] =
 def variants(target: Target) -> Sequence[VariantSpec]:
     """Without a cpu: builds for what multiplies bfloat16 and bytes, and the baseline. With one:
     those that it runs, tuned for it; the last for everything else."""
-    triple = LLVM_TRIPLES[target.triple]
+    triple, least = LLVM_TRIPLES[target.triple], _LEAST.get(target.triple, "generic")
     if not target.cpu and not target.features:
-        return [_build(triple, "generic", (), *row) for row in _BUILDS]
-    if target.cpu and target.cpu not in CPUS:
+        return [_build(triple, least, CPUS[least], *row) for row in _BUILDS]
+    runs = [name for name in CPUS if least == "generic" or name.startswith("apple")]
+    if target.cpu and target.cpu not in runs:
         raise TargetError(f"{target.cpu} does not run {target.triple}")
     if unknown := [word for word in target.features if word[1:] in NARROW]:
         raise TargetError(f"{target.triple} knows no feature '{unknown[0][1:]}'")
-    have = amended(FEATURES, CPUS.get(target.cpu, ()), target.features)
+    cpu = target.cpu or least
+    have = amended(FEATURES, CPUS[cpu], target.features)
     known = tuple(name for name in FEATURES if name in have and name not in _NOT_USED)
     rows = [row for row in _BUILDS if have >= set(row[0])]
-    return [_build(triple, target.cpu or "generic", known, *row) for row in rows]
+    return [_build(triple, cpu, known, *row) for row in rows]
 
 
 def _build(

@@ -12,7 +12,7 @@ from cuvil.targets.backend import VariantSpec, variants_of
 from cuvil.targets.registry import find
 from cuvil_backend_arm64.features import CPUS, FEATURES, NARROW
 from cuvil_backend_arm64.host import _cpu_flags
-from cuvil_backend_arm64.variants import LLVM_TRIPLES
+from cuvil_backend_arm64.variants import LLVM_TRIPLES, MACOS
 
 
 def builds(*target: str) -> list[VariantSpec]:
@@ -23,7 +23,8 @@ def builds(*target: str) -> list[VariantSpec]:
 def test_a_triple_gets_a_build_for_everything(triple: str) -> None:
     names = [build.name for build in builds(triple)]
     assert names == ["i8mm_bf16", "dotprod", "neon"]
-    assert builds(triple)[-1].requires == ()
+    least = ("dotprod", "fp16", "fp16fml") if triple == MACOS else ()
+    assert builds(triple)[-1].requires == least
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,12 @@ def test_a_cpu_that_there_is_not() -> None:
         find("aarch64", "cortex_a76")
 
 
-def test_cpus_of_other_triples_are_refused() -> None:
-    with pytest.raises(TargetError, match="cortex-m4 does not run aarch64-linux-gnu"):
-        builds("aarch64", "cortex-m4")
+@pytest.mark.parametrize(
+    ("target", "cpu"), [("aarch64-linux-gnu", "cortex-m4"), ("arm64-apple-macos", "cortex-a76")]
+)
+def test_cpus_of_other_triples_are_refused(target: str, cpu: str) -> None:
+    with pytest.raises(TargetError, match=f"{cpu} does not run {target}"):
+        builds(target, cpu)
 
 
 def test_llvm_knows_every_cpu_and_feature() -> None:

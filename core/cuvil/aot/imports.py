@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from cuvil.codegen.elf import defined_globals, undefined_symbols
+from cuvil.codegen.objects import defined_globals, undefined_symbols
 from cuvil.errors import CompileError
 
 # Generated kernels need the first four; the rest is the hosted runtime.
@@ -16,6 +16,8 @@ _ALLOWED = """
     clock_gettime getpid sysconf syscall
     __sched_cpucount sched_getaffinity sched_getcpu sched_setaffinity sched_yield
     sigfillset pthread_create pthread_join pthread_sigmask
+    pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait pthread_cond_broadcast
+    pthread_threadid_np dladdr sysctlbyname bzero memset_pattern4 memset_pattern8 memset_pattern16
 """
 ALLOWED = frozenset(_ALLOWED.split())
 FREESTANDING = frozenset({"memcpy", "memmove", "memset", "memcmp"})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cuvil.codegen.elf_file import SYMTAB, read_object
+from cuvil.codegen.objects import functions
 from cuvil.ir.dims import Dim
 from cuvil.ir.groups import Groups
 from cuvil.pipeline import Built
@@ -16,7 +16,6 @@ from cuvil.version import PRODUCER
 
 FORMAT = 1
 _PARTS = {"model": "program", "runtime": "runtime", "strings": "runtime"}  # units of no variant
-_FUNCTION, _EXECUTABLE = 2, 4  # symbol type, section flag
 
 
 def manifest(
@@ -110,12 +109,8 @@ def code_sizes(built: Built) -> dict[str, dict[str, int]]:
 
 def _functions(data: bytes, prefix: str) -> tuple[int, list[tuple[str, int]]]:
     """Bytes of code in an object; the functions in it under `prefix` (taken off), with sizes."""
-    source = read_object(data)
-    code = sum(s.size for s in source.sections if s.flags & _EXECUTABLE)
-    table = source.find(SYMTAB)
-    symbols = source.symbols(table) if table else []
-    named = [s for s in symbols if s.type == _FUNCTION and s.name.startswith(prefix)]
-    return code, [(s.name.removeprefix(prefix), s.size) for s in named]
+    code, found = functions(data)
+    return code, [(n.removeprefix(prefix), size) for n, size in found if n.startswith(prefix)]
 
 
 def _port(port: Port) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from cuvil.aot.imports import ALLOWED, FREESTANDING, check_imports
 from cuvil.aot.link import Extra, link_shared
 from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
-from cuvil.codegen.elf_archive import Member, write_archive
+from cuvil.codegen.objects import Member, write_archive
 from cuvil.engine.graph_source import GraphSource
 from cuvil.errors import ArtefactError, CompileError, OptionError
 from cuvil.frontends.declared import promised
@@ -280,15 +280,16 @@ def source_hash(source: Any) -> str:
 
 def _checked(emit: Sequence[str] | None, options: Options) -> tuple[str, ...]:
     backend, target = resolve(options.target, options.cpu, options.features).host
-    freestanding = target.triple in backend.freestanding
+    unlinked = target.triple in (backend.freestanding | backend.unlinked)
     if emit is None:
-        return ("a",) if freestanding else ("so",)
+        return ("a",) if unlinked else ("so",)
     for kind in emit:
         if kind not in EMITS:
             raise OptionError(f"emit is any of {', '.join(EMITS)}, not '{kind}'")
-        if kind == "so" and freestanding:
+        if kind == "so" and unlinked:
             raise OptionError(
-                f"{target.triple} has no shared libraries: emit an archive (a) or an object (o)"
+                f"there are no shared libraries for {target.triple}: emit an archive (a) or an "
+                "object (o)"
             )
     if not emit:
         raise OptionError(f"emit names nothing; it is any of {', '.join(EMITS)}")

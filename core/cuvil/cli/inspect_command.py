@@ -136,27 +136,19 @@ def loaded_data(file: Path) -> dict[str, Any]:
 
 
 def file_data(file: Path) -> dict[str, Any]:
-    """Sizes and symbols of an ELF file, or of all in an archive. Raises ArtefactError."""
+    """Sizes and symbols of an object or library, or of all in an archive. Raises ArtefactError."""
     from cuvil.codegen.elf_archive import MAGIC, read_archive
-    from cuvil.codegen.elf_file import DYNSYM, GLOBAL, SYMTAB, UNDEFINED, read_object
+    from cuvil.codegen.objects import functions, undefined_symbols, visible_globals
 
     data = file.read_bytes()
-    sources = [read_object(d) for d in (read_archive(data) if data.startswith(MAGIC) else [data])]
-    tables = [(source, source.find(DYNSYM) or source.find(SYMTAB)) for source in sources]
-    symbols = [s for source, table in tables if table for s in source.symbols(table) if s.name]
-    executable = 4
-    exported = {
-        s.name
-        for s in symbols
-        if s.section != UNDEFINED and s.binding == GLOBAL and not s.other & 3
-    }
+    sources = read_archive(data) if data.startswith(MAGIC) else [data]
+    exported = {name for source in sources for name in visible_globals(source)}
+    needed = {name for source in sources for name in undefined_symbols(source)}
     return {
         "file": str(file),
         "file_bytes": len(data),
-        "text_bytes": sum(
-            s.size for source in sources for s in source.sections if s.flags & executable
-        ),
-        "undefined": sorted({s.name for s in symbols if s.section == UNDEFINED} - exported),
+        "text_bytes": sum(functions(source)[0] for source in sources),
+        "undefined": sorted(needed - exported),
         "exported": sorted(exported),
     }
 

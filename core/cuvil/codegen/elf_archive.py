@@ -39,6 +39,15 @@ class Member:
             return self.content.stat().st_size
         return len(self.content)
 
+    def view(self) -> memoryview:
+        """The object's bytes, mapped when they are in a file."""
+        if isinstance(self.content, bytes):
+            return memoryview(self.content)
+        with open(self.content, "rb") as file:
+            if not self.size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
 
 def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> None:
     """Writes `members`, in their order, streaming those that are files.
@@ -52,7 +61,7 @@ def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> No
         if member.size > _MAX_BYTES:
             raise ValueError(f"{member.name} has {member.size} bytes, the limit is {_MAX_BYTES}")
     titles, long_names = _titles(members)
-    symbols = [_globals(member) for member in members]
+    symbols = [defined_globals(member.view()) for member in members]
     index_name, index = _index(members, symbols, long_names)
     try:
         with open(path, "wb") as out:
@@ -61,14 +70,15 @@ def write_archive(path: str | os.PathLike[str], members: Sequence[Member]) -> No
             if long_names:
                 _write(out, "//", long_names)
             for title, member in zip(titles, members, strict=True):
-                _write(out, title, _view(member))
+                _write(out, title, member.view())
     except BaseException:
         Path(path).unlink(missing_ok=True)
         raise
 
 
 def read_archive(data: bytes) -> list[bytes]:
-    """The objects of an archive. ArtefactError where it is damaged."""
+    """The objects of an archive of this kind, or of one with names before contents (`#1/LENGTH`).
+    ArtefactError where it is damaged."""
     if not data.startswith(MAGIC):
         raise ArtefactError("not an archive")
     found, at = [], len(MAGIC)
@@ -77,8 +87,11 @@ def read_archive(data: bytes) -> list[bytes]:
         start = at + _HEADER_BYTES
         if not size.isdigit() or start + int(size) > len(data):
             raise ArtefactError("damaged archive: a member outside the file")
-        if title not in (b"/", b"//", b"/SYM64/"):
-            found.append(data[start : start + int(size)])
+        content = data[start : start + int(size)]
+        if title.startswith(b"#1/") and title[3:].isdigit():
+            title, content = content[: int(title[3:])].rstrip(b"\0"), content[int(title[3:]) :]
+        if title not in (b"/", b"//", b"/SYM64/", b"__.SYMDEF"):
+            found.append(content)
         at += _space(int(size))
     return found
 
@@ -128,17 +141,3 @@ def _write(out: BinaryIO, title: str, content: bytes | memoryview) -> None:
     for start in range(0, len(content), _COPY_BYTES):
         out.write(content[start : start + _COPY_BYTES])
     out.write(b"\n" * (len(content) % 2))
-
-
-def _globals(member: Member) -> list[str]:
-    return defined_globals(_view(member))
-
-
-def _view(member: Member) -> memoryview:
-    """The member's bytes, mapped when they are in a file."""
-    if isinstance(member.content, bytes):
-        return memoryview(member.content)
-    with open(member.content, "rb") as file:
-        if not member.size:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -88,7 +88,8 @@ class Backend:
     runtime and the C shim as LLVM bitcode for a triple. detect: the shim's function that returns
     feature bits. linker_emulation: triple -> what linkers call its format. libraries: triple ->
     sonames of the system's libraries that hold the C functions which an artefact imports.
-    freestanding: triples without an operating system (`codegen.embedded`). support: triple ->
+    freestanding: triples without an operating system (`codegen.embedded`). unlinked: triples of
+    which there are archives and objects, and no shared libraries. support: triple ->
     names, as `fnmatch` takes them, of functions that every compiler of the target links from a
     library of its own: arithmetic that the cpu lacks. helpers: triple -> functions of the shim that
     do such arithmetic in libraries, which are linked without a compiler of the target's.
@@ -112,6 +113,7 @@ class Backend:
     linker_emulation: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     freestanding: frozenset[str] = frozenset()
+    unlinked: frozenset[str] = frozenset()
     support: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     emit: EmitFor | None = None

@@ -42,9 +42,19 @@ uint64_t cuvil_arm64_features(void) {
 #endif
 
 #elif defined(__APPLE__)
+#include <stddef.h>
+#include <sys/sysctl.h>
+
+static uint64_t has(const char *name, int feature) {
+  int value = 0;
+  size_t size = sizeof value;
+  if (sysctlbyname(name, &value, &size, NULL, 0)) value = 0;
+  return (uint64_t)(value != 0) << feature;
+}
 
 uint64_t cuvil_arm64_features(void) { /* every such machine has what the first had */
-  return 1u << FP16 | 1u << DOTPROD | 1u << FP16FML;
+  return 1u << FP16 | 1u << DOTPROD | 1u << FP16FML | has("hw.optional.arm.FEAT_I8MM", I8MM) |
+         has("hw.optional.arm.FEAT_BF16", BF16);
 }
 
 #else

@@ -221,7 +221,7 @@ def tile_shape(
         size, vectors // group, schedule.lanes * group, pitch, levels, chains, chains, unit,
         ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
         by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
-        matrix=matrix and MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs),
+        matrix=MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs) if matrix else None,
     )  # fmt: skip
 
 
