@@ -9,6 +9,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from cuvil.integrations.torch_compile.views import is_view
+
 __all__ = ["partitioned"]
 
 _FREE = (  # views and the like: not worth an engine of their own
@@ -30,13 +32,29 @@ def partitioned(module: GraphModule, bad: Collection[str]) -> tuple[GraphModule,
     """A module that calls submodules for all nodes but those called `bad`, and their names."""
     copy = GraphModule(module, _copied(module))
     chooser = CapabilityBasedPartitioner(
-        copy, _Support(bad), allows_single_node_partition=True, non_compute_ops=_FREE
+        copy,
+        _Support(_with_views(module, bad)),
+        allows_single_node_partition=True,
+        non_compute_ops=_FREE,
     )
     parts = [
         p for p in chooser.propose_partitions() if any(str(n.target) not in _FREE for n in p.nodes)
     ]
     whole = chooser.fuse_partitions(parts, prefix="compiled_")
     return whole, [str(n.target) for n in whole.graph.find_nodes(op="call_module")]
+
+
+def _with_views(module: GraphModule, bad: Collection[str]) -> set[str]:
+    """With the views that lead to a node which goes by places in memory: in eager they share it,
+    while an engine gives them memory of their own."""
+    found = set(bad)
+    for node in module.graph.nodes:
+        if node.name in bad and "as_strided" in str(node.target):
+            first = node.args[0]
+            while first.op != "placeholder" and is_view(first):
+                found.add(first.name)
+                first = first.args[0]
+    return found
 
 
 def _copied(module: GraphModule) -> Any:

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from cuvil.frontends.torch.signature import value_of
 
-__all__ = ["Views"]
+__all__ = ["Views", "is_view"]
 
 _SIZES = {torch.ops.aten.sym_size.int, torch.ops.aten.sym_stride.int,
           torch.ops.aten.sym_numel.default, torch.ops.aten.sym_storage_offset.default}  # fmt: skip
@@ -45,7 +45,7 @@ class Views:
     def _find(self, first: int) -> None:
         known: dict[Node, bool] = dict.fromkeys(self._holders, True)
         nodes = [leaf for leaf in self._leaves if isinstance(leaf, Node)]
-        fresh = {n for n in nodes if not _is_view(n)} - known.keys()
+        fresh = {n for n in nodes if not is_view(n)} - known.keys()
         for place, leaf in list(enumerate(self._leaves))[first:]:
             if isinstance(leaf, Node) and leaf not in fresh and self._reached(leaf, fresh, known):
                 self._places.append(place)
@@ -56,7 +56,7 @@ class Views:
         if node in fresh:
             return True
         if node not in known:
-            good = _is_view(node) or _is_size(node)
+            good = is_view(node) or _is_size(node)
             known[node] = good and all(self._reached(n, fresh, known) for n in node.all_input_nodes)
             if known[node]:
                 self._steps.append(node)
@@ -82,12 +82,12 @@ def _is_symbolic(node: Node) -> bool:
     return any(isinstance(d, torch.SymInt) for d in shape)
 
 
-def _is_view(node: Node) -> bool:
-    """Whether a node gives the memory of its first argument."""
+def is_view(node: Node) -> bool:
+    """Whether a node gives memory that others have."""
     if node.op == "placeholder":
         return isinstance(value_of(node), torch.Tensor)
     if node.target is operator.getitem:
-        return _is_view(node.all_input_nodes[0])
+        return is_view(node.all_input_nodes[0])
     return isinstance(node.target, torch._ops.OpOverload) and node.target.is_view
 
 
