@@ -47,10 +47,10 @@ def backend(
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
     written: set[int] = set()
 
-    def compile_inference(graph: GraphModule, inputs: Sequence[Any]) -> Compiled:
+    def compile_inference(gm: GraphModule, example_inputs: Sequence[Any]) -> Compiled:
         places = written_inputs()
         written.update(places)
-        return compiler(graph, written=places)
+        return compiler(gm, written=places)
 
     try:
         compiled: Callable[..., Any] = aot_module_simplified(

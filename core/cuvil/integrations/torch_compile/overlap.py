@@ -47,7 +47,7 @@ def overlapping(args: Sequence[Any], written: Collection[int]) -> tuple[int, int
 
 def _meet(x: torch.Tensor, y: torch.Tensor) -> bool:
     try:
-        return bool(np.shares_memory(_bytes(x), _bytes(y), max_work=_WORK))
+        return bool(np.shares_memory(_bytes(x), _bytes(y), max_work=_WORK))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
