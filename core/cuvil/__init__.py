@@ -20,9 +20,10 @@ TYPE_CHECKING = False  # as typing's, whose import would cost more than all else
 if TYPE_CHECKING:
     from typing import Any
 
-    from cuvil.engine.api import compile, load
+    from cuvil.engine.api import compile
     from cuvil.engine.compiler import Compiler
     from cuvil.engine.engine import Engine
+    from cuvil.engine.loading import load
     from cuvil.errors import (
         ArtefactError,
         CancelledError,
@@ -74,7 +75,7 @@ __all__ = [
 
 _HOMES = {
     "compile": "cuvil.engine.api",
-    "load": "cuvil.engine.api",
+    "load": "cuvil.engine.loading",
     "Engine": "cuvil.engine.engine",
     "Compiler": "cuvil.engine.compiler",
     "custom_op": "cuvil.ops.custom",

@@ -144,7 +144,7 @@ def threads() -> str:
 def sound(artefact: str) -> str:
     """What is known of an artefact's files; it is loaded, too."""
     from cuvil.aot.check import check_artefact
-    from cuvil.engine.api import load
+    from cuvil.engine.loading import load
 
     found = check_artefact(artefact)
     load(artefact).close()

@@ -100,13 +100,13 @@ def model_data(path: str, options: Any, progress: Any) -> dict[str, Any]:
 
 def artefact_data(path: str) -> dict[str, Any]:
     """The manifest beside a compiled file, or what the file itself tells; and its symbols."""
-    from cuvil.engine.api import artefact_path
     from cuvil.engine.cache_store import read_json
+    from cuvil.engine.loading import artefact_path
     from cuvil.errors import ArtefactError
 
     archives = sorted(Path(path).glob("*.a"))  # of a folder with nothing that can be loaded
     try:
-        file = artefact_path(path)
+        file = Path(artefact_path(path))
     except ArtefactError:
         if len(archives) != 1:
             raise
@@ -119,7 +119,7 @@ def artefact_data(path: str) -> dict[str, Any]:
 
 def loaded_data(file: Path) -> dict[str, Any]:
     """What the runtime tells of a compiled file without a manifest; it must run on this cpu."""
-    from cuvil.engine.api import load
+    from cuvil.engine.loading import load
 
     with load(file) as engine:
         model = engine.model

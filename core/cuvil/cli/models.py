@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from cuvil.engine.api import load
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
 from cuvil.engine.engine import Engine
+from cuvil.engine.loading import load
 from cuvil.errors import ModelError, OptionError
 from cuvil.options import Options
 

@@ -92,7 +92,7 @@ def _engine(
     from cuvil.aot.check import check_artefact
     from cuvil.cli.console import note
     from cuvil.cli.models import engine_for, is_artefact
-    from cuvil.engine.api import load
+    from cuvil.engine.loading import load
     from cuvil.errors import ModelError
 
     if is_artefact(model):

@@ -1,22 +1,18 @@
-"""`cuvil.compile` and `cuvil.load`: a model to an engine."""
+"""`cuvil.compile`: a model to an engine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Unpack
 
 from cuvil.engine.cache_key import Wanted
-from cuvil.engine.cache_store import read_json
 from cuvil.engine.cached import Progress, compile_cached, compile_uncached
-from cuvil.engine.engine import Engine
 from cuvil.engine.keywords import Keywords, options_with
 from cuvil.engine.torch_models import is_torch
-from cuvil.errors import ArtefactError, InputError, UnsupportedError
+from cuvil.errors import InputError, UnsupportedError
 from cuvil.options import Options
-from cuvil_runtime import load as load_artefact
 
 Spec = Iterable[tuple[Any, ...]]
 WeightsReader = Callable[[str, int, int], bytes]
@@ -116,50 +112,3 @@ def _row(row: Sequence[Any]) -> tuple[str, str, tuple[int | str | None, ...]]:
         ) from None
     text = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
     return str(name), text.removeprefix("torch.") if dtype is not None else "", extents
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    threads: int | None = None,
-    variant: str | None = None,
-    weights: Any = None,
-    weights_reader: Callable[[int, int], Any] | None = None,
-    name: str | None = None,
-) -> Engine:
-    """Loads what `cuvil compile` or `cuvil.Compiler` wrote: a `.so`, a `.o`, or their folder.
-
-    Load only files that you trust: they are code. threads: as for `compile`. variant: overrides
-    the choice by cpu. weights: path or buffer of the weights, by default the file beside the
-    library; weights_reader(offset, count) hands them out. name: which of several models in a file.
-
-    Raises ArtefactError, TargetError or OptionError.
-    """
-    chosen = weights if weights_reader is None else weights_reader
-    return Engine(
-        load_artefact(
-            artefact_path(path), weights=chosen, threads=threads, variant=variant, name=name
-        )
-    )
-
-
-def artefact_path(path: str | os.PathLike[str]) -> Path:
-    """The library or object that a path or a folder stands for. Raises ArtefactError."""
-    place = Path(path)
-    if not place.is_dir():
-        return place
-    manifest = read_json(place / "manifest.json") or {}
-    others = manifest.get("custom_libraries", ())  # lie beside the model's own
-    listed = [
-        place / str(f)
-        for f in manifest.get("files", ())
-        if str(f).endswith((".so", ".o")) and f not in others
-    ]
-    for pattern in ("*.so", "*.o"):
-        found = [p for p in listed if p.match(pattern)] or sorted(place.glob(pattern))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = ", ".join(p.name for p in found)
-            raise ArtefactError(f"{place} holds several models: {names}; give one's path")
-    raise ArtefactError(f"{place}: no .so or .o of a compiled model lies here")
