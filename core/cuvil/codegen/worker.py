@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO
 
@@ -16,6 +17,7 @@ from cuvil.codegen.unit import Unit, compile_unit
 from cuvil.errors import CompileError
 
 _LENGTH = struct.Struct("<Q")
+STARTED_EARLY = 4  # workers: small models have no units for more
 
 
 class Worker:
@@ -59,6 +61,11 @@ class Worker:
                 raise CompileError(f"no process for code generation: {error}") from error
         return self._process
 
+    def start(self) -> None:
+        """Begins to start the process, for a unit that comes soon; failing is left to that one."""
+        with self._lock, suppress(CompileError):
+            self._running()
+
     def close(self) -> None:
         """Ends the process."""
         if self._process is not None and self._process.stdin is not None:
@@ -81,6 +88,11 @@ class Workers:
     def __init__(self, count: int) -> None:
         self._workers = [Worker() for _ in range(max(1, count))]
         self._kept: dict[Unit, bytes] = {}
+
+    def start(self) -> None:
+        """Begins to start some workers while their units are still to be made."""
+        for worker in self._workers[:STARTED_EARLY]:
+            worker.start()
 
     def compile(self, units: Sequence[Unit]) -> list[bytes]:
         """The objects of all units, in order; the largest are compiled first."""

@@ -26,8 +26,10 @@ def pack_panels(b: np.ndarray, panel: int, group: int = 1) -> np.ndarray:
         wide = pack_panels(pairs.reshape(*batch, k // group, n * group), panel * group)
         return wide.reshape(*batch, -1, k, panel)
     panels = -(-n // panel)
-    padded = np.zeros((*batch, k, panels * panel), b.dtype)
-    padded[..., :n] = b
+    padded = b
+    if n % panel:
+        padded = np.zeros((*batch, k, panels * panel), b.dtype)
+        padded[..., :n] = b
     return np.ascontiguousarray(np.moveaxis(padded.reshape(*batch, k, panels, panel), -2, -3))
 
 
