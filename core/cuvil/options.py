@@ -33,7 +33,8 @@ class Options:
     what callers promise, which the model must keep. specialize: symbol -> extents that get code of
     their own, beside the code for all; see `plan.special`. elements: input that is a sequence ->
     how many tensors it holds, or an optional -> 1 where it is there, 0 where not. name: prefix of
-    every exported symbol; "" takes the model's.
+    every exported symbol; "" takes the model's. tune: seconds for measuring on this machine what
+    costs only estimate, see `tune`; also text such as "60s" or "2m".
     """
 
     target: str = "cpu"
@@ -55,9 +56,11 @@ class Options:
     dynamic: Dynamic = field(default_factory=dict)
     specialize: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     elements: Mapping[str, int] = field(default_factory=dict)
+    tune: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opt_level", opt_level(self.opt_level))
+        object.__setattr__(self, "tune", seconds(self.tune))
         if self.precision not in PRECISIONS:
             raise OptionError(
                 f"precision is one of {', '.join(PRECISIONS)}, not '{self.precision}'"
@@ -76,3 +79,16 @@ def opt_level(value: int | str) -> int:
     if text not in ("0", "1", "2", "3"):
         raise OptionError(f"opt_level is 0 to 3 or 'O0' to 'O3', not '{value}'")
     return int(text)
+
+
+def seconds(value: float | str) -> float:
+    """Seconds from a number, or from text such as "90", "90s", "1.5m". Raises OptionError."""
+    text = str(value).strip().lower()
+    unit = {"s": 1, "m": 60}.get(text[-1:], 0)
+    try:
+        found = float(text[:-1] if unit else text) * (unit or 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise OptionError(f"tune is a budget such as 60, '60s' or '2m', not '{value}'")
+    return found

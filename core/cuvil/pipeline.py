@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from cuvil.codegen.build import Code, VariantTarget, build_code
 from cuvil.codegen.embedded import refuse_unbounded
@@ -29,7 +30,7 @@ from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import RewriteOptions, run_phases
 from cuvil.rewrite.registry import Selection
 from cuvil.rewrite.verify import verify_structure
-from cuvil.targets.backend import Backend, VariantSpec, variants_of
+from cuvil.targets.backend import Backend, VariantSpec, runnable, variants_of
 from cuvil.targets.target import Target
 from cuvil.targets.target_list import Targets, resolve
 from cuvil.version import PRODUCER
@@ -97,6 +98,38 @@ class Built:
             write_weights(path, self.code.build_id, size, chunks)
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a tuner has to know of a compile.
+
+    variant: the build that is tuned: of those that are made, the best that this machine can run.
+    here: whether the target is this machine; else variant is the first. rows: the table of fast
+    kernels. bitcode: the runtime's.
+    """
+
+    backend: Backend
+    target: Target
+    variant: VariantSpec
+    rows: Sequence[KernelRow]
+    opt_level: int
+    bitcode: tuple[str, ...]
+    here: bool
+
+
+class Tuner(Protocol):
+    """What decides where costs only estimate; `cuvil.tune.Tuner` measures."""
+
+    def templates(
+        self, graphs: Sequence[Graph], templates: Templates, setting: Setting
+    ) -> Templates:
+        """The templates with the ways that they are to compute ops in."""
+        ...
+
+    def choices(self, plan: Plan, setting: Setting) -> Mapping[str, Sequence[int]]:
+        """Kernel -> how `setting.variant` cuts it, in numbers of its row's."""
+        ...
+
+
 def compile_graph(
     graph: Graph,
     options: Options,
@@ -106,13 +139,14 @@ def compile_graph(
     weights_file: str | None = None,
     library: bool = False,
     progress: Progress = lambda stage: None,
+    tuner: Tuner | None = None,
 ) -> Built:
     """Compiles a graph for the options' target.
 
     variants: overrides the backend's choice. best_only: builds the first of them that has a use.
     weights_file: the file name where weights are to be found; None leaves it to the options.
     library: with the C runtime and the C API of the header inside. progress: told each stage as it
-    begins. Raises cuvil.Error subclasses.
+    begins. tuner: decides what otherwise costs do. Raises cuvil.Error subclasses.
     """
     progress("target")
     targets = resolve(options.target, options.cpu, options.features)
@@ -124,12 +158,16 @@ def compile_graph(
     chosen = useful(variants or variants_of(backend, target, options.variant), graph)
     chosen = chosen[:1] if best_only else chosen
     progress("plan")
-    table = wanted_rows((*backend.kernels, *CORE_ROWS), options)
     facts = [v.facts for v in chosen]
-    rows = usable(table, facts)
+    rows = usable(wanted_rows((*backend.kernels, *CORE_ROWS), options), facts)
     name = identifier(options.name or graph.name)
-    dynamic = options.memory_plan == "dynamic"
-    plan = _plan(graph, name, targets, Templates(templates_of(rows, facts)), special, dynamic)
+    templates, cuts = Templates(templates_of(rows, facts)), {}
+    if tuner is not None:
+        setting = _setting(backend, target, chosen, rows, options)
+        templates = tuner.templates((graph, *(other for _, other in special)), templates, setting)
+    plan = _plan(graph, name, targets, templates, special, options.memory_plan == "dynamic")
+    if tuner is not None:
+        cuts[setting.variant.name] = tuner.choices(plan, setting)
     embedded = library and target.triple in backend.freestanding
     if embedded:
         refuse_unbounded(plan, target.triple)
@@ -138,7 +176,7 @@ def compile_graph(
     with own_faults(f"{graph.name}: generating code"):
         code = build_code(
             plan,
-            _variant_targets(backend, chosen, library),
+            _variant_targets(backend, chosen, library, cuts),
             producer=PRODUCER,
             opt=options.opt_level,
             weights_file=weights_file,
@@ -147,21 +185,42 @@ def compile_graph(
             detect=backend.detect if library and not embedded else None,
             helpers=backend.helpers.get(target.triple, ()),
             bitcode=_bitcode(backend, target, needed=library),
-            library=library,
-            embedded=embedded,
-            table=rows,
-        )
+            library=library, embedded=embedded, table=rows,
+        )  # fmt: skip
     progress("compile")
     objects = workers().compile(code.units)
     return Built(plan, code, objects, backend, target, tuple(chosen), weights_file, targets)
 
 
 def _variant_targets(
-    backend: Backend, variants: Sequence[VariantSpec], library: bool
+    backend: Backend,
+    variants: Sequence[VariantSpec],
+    library: bool,
+    cuts: Mapping[str, Mapping[str, Sequence[int]]],
 ) -> list[VariantTarget]:
     """The builds as code generation sees them; a library asks for their features when opened."""
     bits = [backend.feature_bits(v.requires) if library else 0 for v in variants]
-    return [VariantTarget(v.name, b, v.facts) for v, b in zip(variants, bits, strict=True)]
+    return [
+        VariantTarget(v.name, b, v.facts, cuts.get(v.name, {}))
+        for v, b in zip(variants, bits, strict=True)
+    ]
+
+
+def _setting(
+    backend: Backend,
+    target: Target,
+    chosen: Sequence[VariantSpec],
+    rows: Sequence[KernelRow],
+    options: Options,
+) -> Setting:
+    """A named cpu is this machine where it gets a build that this machine would get."""
+    able = runnable(backend, target, chosen)
+    host = backend.host()
+    own = {v.name for v in backend.variants(host)} if host and able else set()
+    here = bool(able) and (not target.cpu or bool(options.variant) or able[0].name in own)
+    bitcode = _bitcode(backend, target, needed=False)
+    variant = able[0] if here else chosen[0]
+    return Setting(backend, target, variant, rows, options.opt_level, bitcode, here)
 
 
 def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:

@@ -213,3 +213,14 @@ def test_what_is_compiled_already_takes_no_options_of_a_compile(
     assert cuvil("compile", dense, "-o", made).status == 0
     assert "compiled already" in cuvil.fails("run", made, "-i", "zeros", "--dim", "N=1")
     assert f"--artefact {made}" in cuvil.fails("verify", made)
+
+
+def test_tuning_says_what_it_found_and_is_for_this_machine(
+    cuvil: Command, dense: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path / "cache"))
+    words = ("compile", dense, "-o", tmp_path / "out", "--dim", "N=4")
+    assert "tuned: 1 choices" in cuvil(*words, "--tune", "1s").out
+    assert "1 known before" in cuvil(*words, "--tune", "1s").out
+    assert "tuned" not in cuvil(*words).out
+    assert "budget such as 60, '60s'" in cuvil.fails(*words, "--tune", "long")

@@ -6,7 +6,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from cuvil.ir.text import print_ir
 from cuvil.options import EMITS, Options
 from cuvil.pipeline import Built, Progress, compile_graph, weights_symbol, workers
 from cuvil.targets.target_list import resolve
+from cuvil.tune import Tuner
 from cuvil.version import VERSION
 from cuvil_runtime import include_dir
 
@@ -44,13 +46,15 @@ _SUFFIXES = {"llvm": "ll", "asm": "s"}
 class Artefact:
     """What a compile left in `folder`. files: kind -> path; a kind is one of `EMITS`, "header",
     "weights", "manifest", "pkg-config" or "cmake" (of "llvm" and "asm": the folder of the files),
-    or "custom:NAME", a shared library of a custom operator that a library needs beside it.
+    or "custom:NAME", a shared library of a custom operator that a library needs beside it. tuned:
+    what tuning found, for people.
     """
 
     name: str
     folder: Path
     files: dict[str, Path]
     manifest: dict[str, Any] = field(repr=False)
+    tuned: str = ""
 
     @property
     def library(self) -> Path | None:
@@ -77,7 +81,9 @@ def compile_to_folder(
     """
     options = options or Options()
     kinds = _checked(emit, options)
+    hashed = _hashed(source)
     progress("import")
+    workers().start()
     if isinstance(source, Graph | GraphSource):
         made = source if isinstance(source, Graph) else source.graph()
         graph = promised(made, options)
@@ -86,9 +92,12 @@ def compile_to_folder(
             source, folder=folder, dims=dict(options.dims), elements=dict(options.elements),
             promises=Promises.of(options),
         )  # fmt: skip
-    model = {"name": graph.name, "sha256": source_hash(source)}
-    built = compile_graph(graph, options, library=True, progress=progress)
-    return write_artefact(built, out_dir, kinds, model, progress)
+    name = graph.name
+    tuner = Tuner(options.tune, progress) if options.tune else None
+    built = compile_graph(graph, options, library=True, progress=progress, tuner=tuner)
+    model = {"name": name, "sha256": hashed()}
+    made = write_artefact(built, out_dir, kinds, model, progress)
+    return replace(made, tuned=tuner.summary()) if tuner else made
 
 
 def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ...] | None]:
@@ -263,6 +272,17 @@ def staged(out: Path) -> Iterator[Path]:
             target = out / path.relative_to(stage)
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(path, target)
+
+
+def _hashed(source: Any) -> Callable[[], str]:
+    """The hash of a source; a file's is worked out beside other work, since that takes a while."""
+    if not isinstance(source, str | os.PathLike):
+        found = source_hash(source)
+        return lambda: found
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(source_hash, source)
+    pool.shutdown(wait=False)
+    return future.result
 
 
 def source_hash(source: Any) -> str:

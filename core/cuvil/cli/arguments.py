@@ -96,6 +96,13 @@ Variant = Annotated[str, typer.Option(help="the backend's only build to make: se
 Precision = Annotated[
     str, typer.Option(help="fp32: the model's own types; bf16: products of float32 in bfloat16")
 ]
+Tune = Annotated[
+    str,
+    typer.Option(
+        metavar="60s",
+        help="measure on this machine, for so long, which tiles and algorithms are fastest",
+    ),
+]
 NoWinograd = Annotated[
     bool, typer.Option("--no-winograd", help="3x3 convolutions as plain sums: exacter, slower")
 ]
@@ -160,6 +167,7 @@ def options_of(
     name: str = "",
     weights: str = "auto",
     memory_plan: str = "static",
+    tune: str = "0",
 ) -> Options:
     """The options that the arguments say. Raises OptionError."""
     from cuvil.options import Options
@@ -174,7 +182,7 @@ def options_of(
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
         disable_kernels=(*(disable_kernel or ()), *(("winograd",) if no_winograd else ())),
         graph_fusion=not no_graph_fusion, name=name, weights=weights,
-        memory_plan=memory_plan,
+        memory_plan=memory_plan, tune=tune,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

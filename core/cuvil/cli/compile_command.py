@@ -45,6 +45,7 @@ def compile_model(
     input_spec: arg.InputSpec = None,
     enable_rule: arg.EnableRule = None,
     custom: arg.Custom = None,
+    tune: arg.Tune = "0",
     as_json: arg.Json = False,
 ) -> None:
     """Compiles a model to a native library.
@@ -57,12 +58,11 @@ def compile_model(
     folder, stem, kinds = split_output(output)
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        dynamic_shape=dynamic_shape, specialize=specialize,
-        elements=elements,
+        dynamic_shape=dynamic_shape, specialize=specialize, elements=elements,
         precision=precision, variant=variant,
         passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
         weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,
-        no_graph_fusion=not graph_fusion, memory_plan=memory_plan,
+        no_graph_fusion=not graph_fusion, memory_plan=memory_plan, tune=tune,
     )  # fmt: skip
     if threads is not None:
         _use_cpus(threads)
@@ -110,6 +110,8 @@ def tell(made: Artefact, seconds: float) -> None:
         f"{len(data['kernels'])} kernels, {size_text(data['weights_bytes'])} of weights, "
         f"{seconds:.1f} s"
     )
+    if made.tuned:
+        typer.echo(f"  {made.tuned}")
     for path in made.files.values():
         size = f"  {size_text(path.stat().st_size)}" if path.is_file() else "/"
         typer.echo(f"  {path}{size}")

@@ -27,6 +27,7 @@ from cuvil.codegen.unit import Unit
 from cuvil.errors import CompileError
 from cuvil.ir import nest
 from cuvil.ir.dims import Dim
+from cuvil.ir.nest_build import with_choice
 from cuvil.ops.custom.calls import ExternCall, extern_calls
 from cuvil.plan.plan import Plan
 
@@ -35,11 +36,15 @@ PARTS = 8  # kernels of a variant are spread over at most so many units
 
 @dataclass(frozen=True)
 class VariantTarget:
-    """A variant to build: its name, the feature bits it requires, the facts to generate for."""
+    """A variant to build: its name, the feature bits it requires, the facts to generate for.
+
+    choices: kernel -> how it is cut, where costs are not to decide.
+    """
 
     name: str
     required: int
     facts: TargetFacts
+    choices: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -205,6 +210,8 @@ def _emit_kernels(
         kernel = plan.kernels[name]
         symbol = f"{plan.name}.{target.name}.{name}"
         module = modules[_part(kernel, i) % len(modules)]
+        if name in target.choices:
+            kernel = with_choice(kernel, target.choices[name])
         if is_template(kernel):
             made = emit_template(
                 module, kernel, target.facts, slots, symbol,

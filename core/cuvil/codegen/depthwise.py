@@ -67,7 +67,7 @@ class DepthwiseSpec:
     out: output rows and columns. kernel, stride, dilation: (vertical, horizontal).
     a_row, a_pixel: from a row or a pixel of A to the next; c_row, c_pixel: the same of C.
     B is dense [KH, KW, channels]. a, b, c: indices into the kernel's `buffers`; C does not
-    overlap A.
+    overlap A. columns: of a tile, a power of two; 0: as many as registers allow.
     """
 
     batch: tuple[DepthwiseBatch, ...]
@@ -84,6 +84,13 @@ class DepthwiseSpec:
     a: int = 0
     b: int = 1
     c: int = 2
+    columns: int = 0
+
+
+def alternatives(spec: DepthwiseSpec, facts: TargetFacts) -> list[int]:
+    """Other `columns` to measure, those that costs choose first."""
+    usual = _most_columns(spec, facts)
+    return [usual, *(n for n in (1, 2, 4, 8) if n < usual or n == 2 * usual <= _MOST_COLUMNS)]
 
 
 def task_count(spec: DepthwiseSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
@@ -334,6 +341,8 @@ def _is_unrolled(spec: DepthwiseSpec, facts: TargetFacts, columns: int) -> bool:
 
 def _most_columns(spec: DepthwiseSpec, facts: TargetFacts) -> int:
     """Output columns of a tile: a power of two, so that halves of it cover any remainder."""
+    if spec.columns:
+        return spec.columns
     room = facts.vector_registers - spec.kernel[1] - 2
     columns = _MOST_COLUMNS
     while columns > 1 and columns > room:

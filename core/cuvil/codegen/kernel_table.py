@@ -12,7 +12,10 @@ from typing import Any, cast
 
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.template_llvm import (
+    Choices,
     Emit,
+    contract_choices,
+    depthwise_choices,
     emit_attention,
     emit_contract,
     emit_depthwise,
@@ -45,7 +48,8 @@ class KernelRow:
     choose, from the facts. template: which ops become such a template, with their dtypes and
     conditions (None: another row's template, for which this one has better code). when: the facts
     of the targets that it serves. worth: of the best target of a plan, for which the template is
-    better than others, or than none.
+    better than others, or than none. choices: how else it
+    could cut a template, for tuning.
     """
 
     kind: str
@@ -54,6 +58,7 @@ class KernelRow:
     when: Callable[[TargetFacts], bool] = _always
     cases: tuple[KernelCase, ...] = ()
     worth: Callable[[TargetFacts], bool] = _always
+    choices: Choices = lambda template, facts, slots: ()
 
 
 def _scalar(facts: TargetFacts) -> bool:
@@ -125,11 +130,17 @@ _QUERIES = (
 )  # fmt: skip
 
 CORE_ROWS: tuple[KernelRow, ...] = (
-    KernelRow("depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS),
+    KernelRow(
+        "depthwise", emit_depthwise, cast(Template, depthwise), cases=_CHANNELS,
+        choices=depthwise_choices,
+    ),
     KernelRow("winograd", emit_winograd, cast(Template, winograd), cases=_TILES, worth=_vectors),
     KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar, _MATRICES[:1]),
-    KernelRow("contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES),
+    KernelRow(
+        "contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES,
+        choices=contract_choices,
+    ),
     KernelRow(
         "attention", emit_attention, cast(Template, attention), cases=_QUERIES, worth=_vectors
     ),
-)
+)  # fmt: skip

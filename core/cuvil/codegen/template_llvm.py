@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -12,7 +12,8 @@ from cuvil.codegen.contraction.arith import Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
 from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes
-from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, KDim, RowDim
+from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, CutChoice, KDim, RowDim
+from cuvil.codegen.contraction.tuning import alternatives
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import I8, i64, splat, vector
 from cuvil.codegen.nest_llvm import INDEX_OPS, element_constant, plain_params
@@ -20,6 +21,7 @@ from cuvil.codegen.scalars import emit as emit_scalar
 from cuvil.codegen.slots import SlotTable
 from cuvil.ir import nest
 from cuvil.ir.names import Operation, Value
+from cuvil.ir.nest_build import CHOICE
 from cuvil.ir.types import BufferType, ElementType
 from cuvil.plan.templates.attention import number
 
@@ -38,6 +40,9 @@ Emit = Callable[
     [ir.Module, nest.TemplateOp, TargetFacts, SlotTable, str, "RegionEpilogue"], TemplateCode
 ]
 """Adds a kernel by name for a template; its epilogue is called with vectors of columns."""
+
+Choices = Callable[[nest.TemplateOp, TargetFacts, SlotTable], Sequence[tuple[int, ...]]]
+"""Ways to cut a template, as numbers that its generator reads back; that of costs first."""
 
 
 def emit_template(
@@ -118,6 +123,27 @@ def emit_winograd(
     )
 
 
+def _choice(template: nest.TemplateOp) -> list[int]:
+    """How the generator is to cut it, as its row of the kernel table says; empty: by cost."""
+    found = template.spec.data.get(CHOICE)
+    return list(found.data) if found is not None else []  # type: ignore[attr-defined]
+
+
+def contract_choices(
+    template: nest.TemplateOp, facts: TargetFacts, slots: SlotTable
+) -> list[tuple[int, ...]]:
+    """`Choices` for templates of kind "contract"."""
+    found = alternatives(contraction_spec(template, slots), facts)
+    return [(c.vectors, c.rows, c.k_blocks, c.pack) for c in found]
+
+
+def depthwise_choices(
+    template: nest.TemplateOp, facts: TargetFacts, slots: SlotTable
+) -> list[tuple[int, ...]]:
+    """`Choices` for templates of kind "depthwise"."""
+    return [(n,) for n in depthwise.alternatives(depthwise_spec(template, slots), facts)]
+
+
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
     dims = template.spec.data[key].data  # type: ignore[attr-defined]
     return [d if isinstance(d, int) else Slot(slots.of(d)) for d in dims]
@@ -150,6 +176,7 @@ def depthwise_spec(template: nest.TemplateOp, slots: SlotTable) -> depthwise.Dep
         a=a,
         b=b,
         c=c,
+        columns=(*_choice(template), 0)[0],
     )
 
 
@@ -171,6 +198,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         a=a,
         b=b,
         c=c,
+        choice=CutChoice(*_choice(template)),
     )
 
 

@@ -25,10 +25,11 @@ from cuvil.ops.custom.calls import ExternCall
 from cuvil.ops.custom.identity import files_of
 from cuvil.ops.custom.registry import OPERATORS
 from cuvil.options import Options
-from cuvil.pipeline import Built, Progress, compile_graph
-from cuvil.targets.backend import Backend, VariantSpec, variants_of
+from cuvil.pipeline import Built, Progress, compile_graph, workers
+from cuvil.targets.backend import Backend, VariantSpec, runnable, variants_of
 from cuvil.targets.target import Target
 from cuvil.targets.target_list import resolve
+from cuvil.tune import Tuner
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def compile_engine(
 def build_wanted(source: Any, wanted: Wanted, progress: Progress) -> HostBuild:
     """Opens, imports and compiles a model for this machine."""
     progress("import")
+    workers().start()
     if isinstance(source, GraphSource):
         graph = promised(source.graph(), wanted.options)
         return HostBuild(build_for_host(graph, wanted.options, progress))
@@ -114,8 +116,9 @@ def build_for_host(graph: Graph, options: Options, progress: Progress) -> Built:
     backend, target = resolve(options.target, options.cpu, options.features).host
     variants = runnable_variants(backend, target, options.variant)
     return compile_graph(
-        graph, options, variants=variants, best_only=True, weights_file=WEIGHTS, progress=progress
-    )
+        graph, options, variants=variants, best_only=True, weights_file=WEIGHTS,
+        progress=progress, tuner=Tuner(options.tune, progress) if options.tune else None,
+    )  # fmt: skip
 
 
 def runnable_variants(backend: Backend, target: Target, name: str = "") -> list[VariantSpec]:
@@ -128,11 +131,11 @@ def runnable_variants(backend: Backend, target: Target, name: str = "") -> list[
             f"an engine runs on this machine ({here}), not on {target.triple}: "
             "use cuvil.Compiler or 'cuvil compile' for other targets"
         )
-    have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
     variants = variants_of(backend, target, name)
-    found = [v for v in variants if not backend.feature_bits(v.requires) & ~have]
+    found = runnable(backend, target, variants)
     if found:
         return found
+    have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
     lacking = [n for n in variants[-1].requires if backend.feature_bits([n]) & ~have]
     raise TargetError(f"this machine lacks {', '.join(lacking)}, which {target} requires")
 

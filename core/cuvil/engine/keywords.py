@@ -33,6 +33,9 @@ class Keywords(TypedDict, total=False):
     what a node or a call does not keep is a ShapeMismatchError. specialize: symbol -> extents that
     get code of their own beside the code for all, chosen at each call; they share weights. batch:
     the same for the symbol "batch", or the first axis of inputs. name: prefix of exported symbols.
+
+    tune: seconds, or text such as "60s", for measuring on this machine which tiles and algorithms
+    are fastest, where costs decide otherwise; what was learned is kept for this cpu.
     """
 
     target: str | None
@@ -54,6 +57,7 @@ class Keywords(TypedDict, total=False):
     specialize: Mapping[str, Sequence[int]] | None
     batch: Sequence[int] | None
     name: str | None
+    tune: float | str | None
 
 
 def options_with(base: Options, given: Keywords) -> Options:
@@ -90,7 +94,7 @@ def _words(value: Iterable[str]) -> tuple[str, ...]:
 _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     **{
         n: _as(n)
-        for n in ("target", "cpu", "features", "precision", "opt_level", "variant", "name")
+        for n in ("target", "cpu", "features", "precision", "opt_level", "variant", "name", "tune")
     },
     **{n: _as(n, _words) for n in ("passes", "disable_rules", "enable_rules")},
     "enable_fp16": lambda on: {"precision": "bf16"} if on else {},

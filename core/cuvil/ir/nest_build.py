@@ -282,6 +282,26 @@ def template_op(
     )
 
 
+CHOICE = "choice"
+
+
+def with_choice(kernel: nest.KernelOp, choice: Sequence[int]) -> nest.KernelOp:
+    """A copy of a kernel of one template with numbers in its spec that say how to cut it."""
+    made = kernel.clone()
+    template = made.body.block.first_op
+    assert isinstance(template, nest.TemplateOp)
+    spec = {**template.spec.data, CHOICE: DimsAttr.new(tuple(choice))}
+    template.properties["spec"] = DictionaryAttr(spec)
+    return made
+
+
+def renamed(kernel: nest.KernelOp, name: str) -> nest.KernelOp:
+    """A copy of a kernel under another name."""
+    made = kernel.clone()
+    made.properties["sym_name"] = StringAttr(name)
+    return made
+
+
 class Loop:
     """An open loop: its induction variable, its carried values, then its results."""
 

@@ -32,6 +32,14 @@ def frequencies(m: tuple[int, int], taps: tuple[int, int]) -> int:
     return math.prod(k + r - 1 for k, r in zip(m, taps, strict=True))
 
 
+def tiles_of(taps: tuple[int, int], channels: int, n: int) -> list[tuple[int, int]]:
+    """Rows and columns of the result per tile, for which there are points; none where there are
+    too few channels for products of matrices."""
+    if min(channels, n) < LEAST_CHANNELS or taps == (1, 1):
+        return []
+    return [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
+
+
 def choose(
     pixels: tuple[Dim, Dim, Dim],
     taps: tuple[int, int],
@@ -44,8 +52,8 @@ def choose(
 
     pixels: images, rows and columns of the result; images that only a run knows count as one.
     """
-    tiles = [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
-    if min(channels, n) < LEAST_CHANNELS or taps == (1, 1) or not tiles:
+    tiles = tiles_of(taps, channels, n)
+    if not tiles:
         return None
     _, rows, columns = pixels
     images = pixels[0] if isinstance(pixels[0], int) else 1

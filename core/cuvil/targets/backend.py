@@ -60,6 +60,17 @@ def variants_of(backend: Backend, target: Target, name: str = "") -> list[Varian
     return found
 
 
+def runnable(
+    backend: Backend, target: Target, variants: Sequence[VariantSpec]
+) -> list[VariantSpec]:
+    """Those variants of a target that this machine can run: none where it is of another kind."""
+    host = backend.host()
+    if host is None or host.triple != target.triple:
+        return []
+    have = backend.feature_bits([word[1:] for word in host.features if word[0] == "+"])
+    return [v for v in variants if not backend.feature_bits(v.requires) & ~have]
+
+
 @dataclass(frozen=True)
 class MemorySpace:
     """Where the buffers of a backend's kernels lie. name: of the space and, for an accelerator, of

@@ -15,7 +15,7 @@ from cuvil.codegen.contraction.dot import in_parts, is_shifted, sum_type
 from cuvil.codegen.contraction.matrix_steps import MatrixOperands
 from cuvil.codegen.contraction.matrix_tiles import MatrixTiles, matrix_tiles, paired_bytes
 from cuvil.codegen.contraction.microkernel import MicroKernel
-from cuvil.codegen.contraction.spec import ContractionSpec, KDim, merge_k
+from cuvil.codegen.contraction.spec import ContractionSpec, CutChoice, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 
 TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task: 4 us on a fast core
@@ -28,6 +28,7 @@ _PANELS_PER_PACKING = 12  # of B, that share the cost of copying rows of A
 _CHUNK = 256  # k steps summed in registers: rounding errors stay small, joining costs a percent
 _AHEAD_BYTES = 8192  # of B: two pages, since hardware prefetchers stop at the end of one
 _PREFETCH_ROWS = 4  # with fewer, loads of B alone keep the memory busy
+PACKS = ("", "never", "always", "aliased")  # by the number in a `CutChoice`
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Cut:
 
 
 def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
-    """Chooses tile and blocks from the spec's static extents and the target's facts."""
+    """Tile and blocks by the spec's choice, else from its static extents and the facts."""
     lanes = min(facts.lanes(spec.dtype), spec.panel)
     k = merge_k(spec.k)
     k_block = _k_block(spec, facts, k)
@@ -90,10 +91,19 @@ def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
     tile = _spread(rows, [dim.extent for dim in spec.rows])
     row_bytes = _row_bytes(spec, k, k_block)
     most_tiles = max(1, facts.l2_bytes // 2 // row_bytes // prod(tile))
-    pack = _pack(spec, facts, k, prod(tile))
+    pack = PACKS[spec.choice.pack] or _pack(spec, facts, k, prod(tile))
     pack = "always" if matrix and matrix.rows_in_pairs else pack
     most_panels = 8 if k_block else 0
     return Schedule(lanes, vectors, tile, k, k_block, most_tiles, most_panels, pack, matrix)
+
+
+def cut_of(schedule: Schedule) -> CutChoice:
+    """The choice that gives a schedule of known extents again."""
+    extent = schedule.k[0].extent
+    assert isinstance(extent, int)
+    blocks = -(-extent // schedule.k_block) if schedule.k_block else 1
+    pack = PACKS.index(schedule.pack)
+    return CutChoice(schedule.vectors, schedule.tile_rows, max(1, blocks), pack)
 
 
 def make_cut(spec: ContractionSpec, schedule: Schedule, at: Arith) -> Cut:
@@ -234,8 +244,9 @@ def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tup
     """(vectors, rows) with the most multiply-adds per load that the registers hold."""
     total = static_product([dim.extent for dim in spec.rows])
     best, chosen = 0.0, (1, 1)
-    for vectors in range(1, spec.panel // lanes + 1):
-        rows = min(_most_rows(spec, facts, lanes, vectors), _MOST_ROWS)
+    wanted = spec.choice.vectors
+    for vectors in (wanted,) if wanted else range(1, spec.panel // lanes + 1):
+        rows = min(_most_rows(spec, facts, lanes, vectors), spec.choice.rows or _MOST_ROWS)
         if (spec.panel // lanes) % vectors or rows < 1:
             continue
         rows = min(rows, total or rows)
@@ -275,18 +286,27 @@ def _k_block(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...]) -> 
     size = dtype_bits(spec.dtype) // 8
     rows = static_product([dim.extent for dim in spec.rows]) or 128
     inner = static_product([dim.extent for dim in k[1:]])
+    extent = k[0].extent
+    if spec.choice.k_blocks and isinstance(extent, int):
+        return _even_block(extent, spec.choice.k_blocks, inner)
     if rows <= 4 or inner is None or inner == 0:
         return 0
     steps = min(facts.l2_bytes // 4 // spec.panel, facts.l2_bytes // 2 // min(rows, 128)) // size
     block = max(1, steps // inner)
-    extent = k[0].extent
     if not isinstance(extent, int):
         return block
     if extent <= block:
         return 0
-    blocks = -(-extent // block)
-    even = -(-extent // blocks)
-    return min(block, -(-even // _PAD) * _PAD) if inner == 1 else even
+    even = _even_block(extent, -(-extent // block), inner)
+    return min(block, even) if inner == 1 else even
+
+
+def _even_block(extent: int, blocks: int, inner: int | None) -> int:
+    """Steps of the outermost k dim for so many blocks of equal length; 0 for one."""
+    if blocks <= 1 or extent <= 1:
+        return 0
+    even = -(-extent // min(blocks, extent))
+    return -(-even // _PAD) * _PAD if inner == 1 else even
 
 
 def _row_bytes(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:

@@ -41,12 +41,24 @@ class KDim:
 
 
 @dataclass(frozen=True)
+class CutChoice:
+    """A cut that was measured. vectors, rows: of the register tile; k_blocks: passes over the
+    sum; pack: which of `schedule.PACKS`. 0: as costs say."""
+
+    vectors: int = 0
+    rows: int = 0
+    k_blocks: int = 0
+    pack: int = 0
+
+
+@dataclass(frozen=True)
 class ContractionSpec:
     """One contraction kernel. rows and k need at least one dim each.
 
     panel: columns per panel of B, a multiple or a divisor of the target's lanes, a power of two
     or a multiple of the tile's width. a, b, c: indices into the kernel's `buffers`.
-    accumulate: C's old value is added to the sum before the epilogue.
+    accumulate: C's old value is added to the sum before the epilogue. choice: how it is cut, where
+    costs are not to decide.
     """
 
     batch: tuple[BatchDim, ...]
@@ -59,6 +71,7 @@ class ContractionSpec:
     b: int = 1
     c: int = 2
     accumulate: bool = False
+    choice: CutChoice = CutChoice()
 
 
 def merge_k(dims: tuple[KDim, ...]) -> tuple[KDim, ...]:

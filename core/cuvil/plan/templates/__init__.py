@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from cuvil.ir.names import Operation, Value
-from cuvil.ir.record import tensor_type
+from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
@@ -20,7 +20,8 @@ class Template(Protocol):
     """What a module with a template offers.
 
     DTYPES: those that operands may have. MATCHERS: op -> a function that gives what the others
-    take as `match`, or None where the template does not fit.
+    take as `match`, or None where the template does not fit. A module may also have `ways(op)`:
+    all that its matcher could give, by name, where it decides by costs and whatever the layouts.
     """
 
     DTYPES: frozenset[str]
@@ -46,12 +47,35 @@ class Template(Protocol):
 CORE: tuple[Template, ...] = (depthwise, winograd, contract, attention)  # type: ignore[assignment]
 
 
-class Templates:
-    """Templates in order: the first that matches takes the op."""
+PLAIN = "plain"  # the way of templates that have only one
+_Found = tuple[Template, Any]
 
-    def __init__(self, templates: Sequence[Template] = CORE) -> None:
+
+def question(op: Operation) -> str:
+    """What tells ops apart for which the ways to compute them are to be compared."""
+    types = " ".join(str(v.type) for v in (*op.operands, *op.results))
+    return f"{op.name} {attrs_of(op)!r} {types}"
+
+
+class Templates:
+    """Templates in order: the first that matches takes the op.
+
+    chosen: `question` of an op -> the way to compute it, where costs are not to decide.
+    """
+
+    def __init__(
+        self, templates: Sequence[Template] = CORE, chosen: Mapping[str, str] | None = None
+    ) -> None:
         self.templates = tuple(templates)
-        self._known: dict[Operation, tuple[Template, Any] | None] = {}
+        self.chosen = dict(chosen or {})
+        self._known: dict[Operation, _Found | None] = {}
+
+    def ways(self, op: Operation) -> list[str]:
+        """The ways in which templates can compute an op, that of costs first; none where there is
+        no choice."""
+        found, usual = self._ways(op), self._by_cost(op)
+        first = [name for name, match in found.items() if match == usual]
+        return [*first, *(name for name in found if name not in first)] if len(found) > 1 else []
 
     def is_template(self, op: Operation) -> bool:
         """Whether a template computes this op."""
@@ -78,22 +102,42 @@ class Templates:
         assert anchor is not None
         found = self._find(anchor)
         assert found is not None
-        template = found[0]
-        return template.build(draft, name, template.MATCHERS[anchor.name](anchor, draft.layouts))
+        template, match = found
+        if not hasattr(template, "ways"):
+            match = template.MATCHERS[anchor.name](anchor, draft.layouts)
+        return template.build(draft, name, match)
 
-    def _find(self, op: Operation) -> tuple[Template, Any] | None:
+    def _find(self, op: Operation) -> _Found | None:
         if op not in self._known:
-            self._known[op] = self._match(op)
+            self._known[op] = self._chosen(op) or self._by_cost(op)
         return self._known[op]
 
-    def _match(self, op: Operation) -> tuple[Template, Any] | None:
-        for template in self.templates:
-            matcher = template.MATCHERS.get(op.name)
-            if matcher is None:
-                continue
-            if any(tensor_type(v).dtype.name not in template.DTYPES for v in op.operands):
-                continue
-            match = matcher(op, _DENSE)
+    def _chosen(self, op: Operation) -> _Found | None:
+        way = self.chosen.get(question(op)) if self.chosen else None
+        return self._ways(op).get(way) if way else None
+
+    def _by_cost(self, op: Operation) -> _Found | None:
+        for template in self._serving(op):
+            match = template.MATCHERS[op.name](op, _DENSE)
             if match is not None:
                 return template, match
         return None
+
+    def _ways(self, op: Operation) -> dict[str, _Found]:
+        found: dict[str, _Found] = {}
+        for template in self._serving(op):
+            several = getattr(template, "ways", None)
+            if several is not None:
+                found |= {name: (template, match) for name, match in several(op).items()}
+                continue
+            match = template.MATCHERS[op.name](op, _DENSE)
+            if match is not None:
+                return {**found, PLAIN: (template, match)}
+        return found
+
+    def _serving(self, op: Operation) -> list[Template]:
+        """The templates that may take ops of this name and these dtypes."""
+        if not any(op.name in t.MATCHERS for t in self.templates):
+            return []
+        dtypes = {tensor_type(v).dtype.name for v in op.operands}
+        return [t for t in self.templates if op.name in t.MATCHERS and dtypes <= t.DTYPES]

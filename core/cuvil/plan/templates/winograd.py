@@ -24,7 +24,7 @@ from cuvil.plan.packing import pack_panels
 from cuvil.plan.templates.contract import PANEL, packed_kernel
 from cuvil.plan.templates.cook_toom import matrices
 from cuvil.plan.templates.epilogue import epilogue
-from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of
+from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of, tiles_of
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,37 @@ class Match:
 
 
 def _match(op: Operation, layouts: Layouts) -> Match | None:
-    attrs = attrs_of(op)
-    x, w = tensor_type(op.operands[0]), tensor_type(op.operands[1])
+    if not _fits(op):
+        return None
+    n, channels, both = _taps(op)
+    m = choose(pixels_of(tensor_type(op.results[0]).dims), both, channels, n)
+    return Match(op.operands[1], TransformedTaps(n, channels, m, both)) if m else None
+
+
+def _fits(op: Operation) -> bool:
+    attrs, x = attrs_of(op), tensor_type(op.operands[0])
     plain = attrs.layout == "channels_last" and not any(attrs.pads) and attrs.groups == 1
     if not plain or len(op.operands) != 2 or x.rank not in (3, 4):
-        return None
-    if any(s != 1 for s in (*attrs.strides, *attrs.dilations)) or not is_constant(op.operands[1]):
-        return None
-    n, channels, *taps = (literal(d) for d in w.dims)  # of a constant
-    both = taps_of(taps)
-    pixels = pixels_of(tensor_type(op.results[0]).dims)
-    m = choose(pixels, both, channels, n)
-    return Match(op.operands[1], TransformedTaps(n, channels, m, both)) if m else None
+        return False
+    steps = (*attrs.strides, *attrs.dilations)
+    return all(s == 1 for s in steps) and is_constant(op.operands[1])
+
+
+def _taps(op: Operation) -> tuple[int, int, tuple[int, int]]:
+    """Output channels, channels, and rows and columns of the filter, which is a constant."""
+    n, channels, *taps = (literal(d) for d in tensor_type(op.operands[1]).dims)
+    return n, channels, taps_of(taps)
+
+
+def ways(op: Operation) -> dict[str, Match]:
+    """What `MATCHERS` could give for other tiles, by name, whatever it costs."""
+    if op.name != "cuvil.conv" or not _fits(op):
+        return {}
+    n, channels, both = _taps(op)
+    return {
+        f"winograd {m[0]}x{m[1]}": Match(op.operands[1], TransformedTaps(n, channels, m, both))
+        for m in tiles_of(both, channels, n)
+    }
 
 
 DTYPES = frozenset({"f32"})
