@@ -13,7 +13,8 @@ from cuvil.ir.types import TensorType
 from cuvil.ops.elementwise import broadcast_dims
 from cuvil.ops.scalars import SCALARS
 
-ATTRS = {"cast": {"to": "i32"}, "cast_narrow": {"to": "f8e5m2"}}
+ATTRS = {"cast": {"to": "i32"}, "cast_narrow": {"to": "f8e5m2"},
+         "quantize": {"to": "u8"}, "fake_quantize": {"to": "u8"}}  # fmt: skip
 UNSIGNED = {"f32": "u32", "i64": "u64", "bool": "u8"}
 
 

@@ -23,6 +23,8 @@ def test_every_row_evaluates_to_its_result_type(row, dtype):
     attrs = {
         "cast": {"to": "i32"},
         "cast_narrow": {"to": "f8e5m2"},
+        "quantize": {"to": "u8"},
+        "fake_quantize": {"to": "u8"},
         "bitcast": {"of": dtype, "to": dtype},
     }.get(row.name, {})
     out = evaluate(row.name, *operands, **attrs)

@@ -25,7 +25,7 @@ SOME_ATTRS = [
     ("hardsigmoid", {"alpha": 0.3, "beta": 0.1}),
     ("shrink", {"lambd": 1.5, "bias": 0.5}),
 ]
-CASTS = ("cast", "bitcast", "cast_narrow")
+CASTS = ("cast", "bitcast", "cast_narrow", "quantize", "fake_quantize")
 # The narrow types have a test of their own; strings are no scalars of arithmetic.
 WIDE = [row for row in DTYPES if not row.is_narrow and not row.is_string]
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from cuvil.ir import nest
 from cuvil.ir.attrs import Attr, Attrs
 from cuvil.ir.dtypes import DTYPES, DType, dtype, from_numpy
 from cuvil.ir.names import Value
-from cuvil.ir.nest_build import Index
+from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.record import Primitive
 from cuvil.ir.types import TensorType, shapes
 from cuvil.ops import scalars
@@ -23,7 +24,8 @@ from cuvil.ops.lowering import ElementCx, broadcast_index, highest, lowest
 _SCALES = ("f16", "bf16", "f32")
 _TAGS = frozenset({"pointwise", "quantization"})
 _NARROW = tuple(row.name for row in DTYPES if row.is_narrow)
-_CODES = ("i8", "u8", "i16", "u16", *_NARROW)
+_SHORT = ("i8", "u8", "i16", "u16")
+_CODES = (*_SHORT, *_NARROW)
 
 
 def _check(what: str, t: Sequence[TensorType], code: str, zero: str) -> tuple[Any, ...]:
@@ -54,15 +56,17 @@ def _has_zero(kind: DType) -> bool:
 def _quantize(x: Sequence[Any], a: Attrs) -> list[Any]:
     kind = dtype(a.to)
     code = x[0].astype(np.float32) / x[1].astype(np.float32)
+    if a.to in _SHORT:
+        zero = x[2].astype(np.float32) if len(x) > 2 else np.zeros((), np.float32)
+        return [scalars.evaluate("quantize", code, zero, to=a.to)]
     if kind.is_integer:
         code = np.rint(code)
     if len(x) > 2 and _has_zero(kind):
         code = code + x[2].astype(np.float32)
     code = np.asarray(code, np.float32)
-    if kind.is_narrow and kind.is_float:
+    if kind.is_float:
         return [scalars.evaluate("cast_narrow", code, to=a.to, saturate=a.saturate)]
-    if kind.is_narrow:
-        code = np.clip(code, lowest(kind), highest(kind))
+    code = np.clip(code, lowest(kind), highest(kind))
     return [scalars.evaluate("cast", code, to=a.to)]
 
 
@@ -77,17 +81,19 @@ def _quantize_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     kind = cx.result_type.dtype
     x, scale, *zero = (b.cast(v, "f32") for v in _parts(cx, index))
     code = b.scalar("div", x, scale)
+    if kind.name in _SHORT:
+        offset = zero[0] if zero else b.const(0, "f32")
+        return b.scalar("quantize", code, offset, result=kind.name, to=kind.name)
     if kind.is_integer:
         code = b.scalar("round", code)
     if zero and _has_zero(kind):
         code = b.scalar("add", code, zero[0])
-    if kind.is_narrow and kind.is_float:
+    if kind.is_float:
         how = {"to": kind.name, "saturate": cx.attrs.saturate, "round_mode": "up"}
         return b.scalar("cast_narrow", code, result=kind.name, **how)
-    if kind.is_narrow:
-        code = b.scalar("max", code, b.const(lowest(kind), "f32"))
-        code = b.scalar("min", code, b.const(highest(kind), "f32"))
-    return b.cast(code, kind.name)  # saturates, and takes NaN to 0
+    code = b.scalar("max", code, b.const(lowest(kind), "f32"))
+    code = b.scalar("min", code, b.const(highest(kind), "f32"))
+    return b.cast(code, kind.name)  # takes NaN to 0
 
 
 QUANTIZE_LINEAR = Primitive(
@@ -119,11 +125,24 @@ def _dequantize_element(cx: ElementCx, index: Sequence[Index]) -> Value:
     b = cx.b
     x, scale, *zero = _parts(cx, index)
     floats = cx.operand_types[0].dtype.is_float
+    made = x.owner
+    if isinstance(made, nest.ScalarOp) and made.fn.data == "quantize":
+        offset = b.cast(zero[0], "f32") if zero else b.const(0, "f32")
+        value = b.scalar("mul", _whole_number(b, made, offset), b.cast(scale, "f32"))
+        return b.cast(value, cx.result_type.dtype.name)
     code = b.cast(x, "f32" if floats else "i32")
     if zero and not floats:
         code = b.scalar("sub", code, b.cast(zero[0], "i32"))
     value = b.scalar("mul", b.cast(code, "f32"), b.cast(scale, "f32"))
     return b.cast(value, cx.result_type.dtype.name)
+
+
+def _whole_number(b: NestBuilder, code: nest.ScalarOp, zero: Value) -> Value:
+    """code - zero as a float, where the kernel has just rounded the code: it stays one."""
+    x, offset = code.operands
+    to = code.results[0].type.data  # type: ignore[attr-defined]
+    number = b.scalar("fake_quantize", x, offset, to=to)
+    return b.scalar("sub", number, b.scalar("sub", zero, offset))  # most often 0
 
 
 DEQUANTIZE_LINEAR = Primitive(

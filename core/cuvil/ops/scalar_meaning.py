@@ -19,10 +19,12 @@ __all__ = [
     "cast",
     "cast_narrow",
     "div",
+    "fake_quantize",
     "fmod",
     "isinf",
     "mod",
     "power",
+    "quantize",
     "rsqrt",
     "select",
     "shift_left",
@@ -155,6 +157,20 @@ def cast(x: Array, to: str) -> Array:
     if target.name == "bf16":
         return np.asarray(x.astype(np.float32).astype(target.numpy))
     return np.asarray(x.astype(target.numpy))
+
+
+def quantize(x: Array, zero: Array, to: str) -> Array:
+    """round(x) + zero, ties to even, saturated to u8, i8, u16 or i16, where `zero` is one of these;
+    the lowest for NaN."""
+    lowest, highest = np.iinfo(dtype_of(to).numpy).min, np.iinfo(dtype_of(to).numpy).max
+    code = np.rint(x) + zero
+    held = np.where(code > lowest, np.minimum(code, np.float32(highest)), np.float32(lowest))
+    return np.asarray(held.astype(dtype_of(to).numpy))
+
+
+def fake_quantize(x: Array, zero: Array, to: str) -> Array:
+    """quantize(x, zero) - zero, as a float."""
+    return np.asarray(quantize(x, zero, to).astype(np.float32) - zero)
 
 
 def cast_narrow(x: Array, to: str, saturate: int, round_mode: str) -> Array:

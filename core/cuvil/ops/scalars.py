@@ -216,6 +216,21 @@ _ROWS: tuple[Scalar, ...] = (
         attrs=MappingProxyType({"to": None, "saturate": 1, "round_mode": "up"}),
     ),
     _exact(
+        "quantize",  # round(x) + zero, held in the integers of the result's type
+        2,
+        ("f32",),
+        meaning.quantize,
+        result="to",
+        attrs=MappingProxyType({"to": None}),
+    ),
+    _exact(
+        "fake_quantize",  # the number that such an integer stands for, its zero taken off
+        2,
+        ("f32",),
+        meaning.fake_quantize,
+        attrs=MappingProxyType({"to": None}),
+    ),
+    _exact(
         "bitcast",
         1,
         STORED,

@@ -20,6 +20,7 @@ from cuvil.ir.dtypes import DType, dtype
 __all__ = ["load_convert", "storage_type", "store_convert", "value_type"]
 
 _ALL = ("bool", "int", "uint", "float")
+_PLACE_OF_ONE = 1.5 * 2.0**23  # floats around it are whole, and their lowest bits are 0 here
 
 
 def storage_type(kind: DType | str) -> ir.Type:
@@ -122,6 +123,33 @@ def _cast_narrow(m: MathBuilder, x: ir.Value, to: str, saturate: int, round_mode
     """As `cast`, with the attributes of ONNX's Cast."""
     target = dtype(to)
     return to_narrow(m.b, _computed(m, x, target), target, saturate, round_mode)
+
+
+@emitter("quantize")
+def _quantize(m: MathBuilder, x: ir.Value, zero: ir.Value, to: str) -> ir.Value:
+    kind = like(x, ir.IntType(dtype(to).bits))
+    offset = m.b.fptosi(zero, like(x, ir.IntType(32)))
+    code = m.b.trunc(m.bits(_whole(m, x, zero, to)), kind)
+    return m.b.add(code, m.b.trunc(offset, kind))
+
+
+@emitter("fake_quantize")
+def _fake_quantize(m: MathBuilder, x: ir.Value, zero: ir.Value, to: str) -> ir.Value:
+    return m.exact_sub(_whole(m, x, zero, to), _PLACE_OF_ONE)
+
+
+def _whole(m: MathBuilder, x: ir.Value, zero: ir.Value, to: str) -> ir.Value:
+    """x rounded and held within the limits of `to` less zero, plus a number by which its lowest
+    bits are those of the integer.
+
+    The sum rounds. Beyond 2**22 it does so elsewhere, but does not come back within the limits.
+    """
+    limits = np.iinfo(dtype(to).numpy)
+    total = m.add(x, _PLACE_OF_ONE)
+    low = m.exact_sub(_PLACE_OF_ONE + int(limits.min), zero)
+    high = m.exact_sub(_PLACE_OF_ONE + int(limits.max), zero)
+    held = m.select(m.compare("gt", total, low), total, low)  # NaN is low
+    return m.select(m.compare("lt", held, high), held, high)
 
 
 @emitter("bitcast", kinds=_ALL)
