@@ -27,6 +27,7 @@ CASES: list[tuple[str, list[np.ndarray], dict[str, Any]]] = [
     ("attention", [rand(2, 3, 4), rand(2, 5, 4), rand(2, 5, 6)], {"scale": 0.5}),
     ("resize", [rand(4, 5)], {"axes": (0, 1), "dims": (6, 2), "mode": "linear"}),
     ("quantize_linear", [rand(9), np.float32(0.01)], {"to": "u8"}),
+    ("lookup", [np.arange(-128, 128, dtype=np.int8), np.arange(256, dtype=np.uint8)[::-1]], {}),
 ]
 
 

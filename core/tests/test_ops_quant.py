@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from op_check import check, make_op, rand
 
+from cuvil.ir.dtypes import dtype
+
 
 def test_rounds_half_to_even_and_saturates() -> None:
     x = np.float32([0.5, 1.5, -2.5, 300, -300, np.inf, np.nan])
@@ -30,6 +32,14 @@ def test_dequantize_types(code: str) -> None:
     check("dequantize_linear", x, np.float16(0.5))
 
 
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+def test_lookup_is_by_bits(kind: str) -> None:
+    codes = np.arange(256, dtype=np.uint8).reshape(4, 64)
+    table = (np.arange(256) * 37 % 256).astype(np.uint8)
+    (got,) = check("lookup", codes.view(dtype(kind).numpy), table.view(np.int8))
+    assert (got.view(np.uint8) == table[codes]).all()
+
+
 def test_refusals() -> None:
     x, scale = rand(2), np.float32(1)
     for name, arrays, attrs in (
@@ -37,7 +47,9 @@ def test_refusals() -> None:
         ("quantize_linear", [x, scale], {"to": "f32"}),
         ("quantize_linear", [x, rand(1, 2)], {"to": "i8"}),
         ("dequantize_linear", [x, scale], {}),
+        ("lookup", [np.uint8([1]), np.zeros(255, np.uint8)], {}),
+        ("lookup", [np.int32([1]), np.zeros(256, np.uint8)], {}),
         ("dequantize_linear", [np.int8([1]), scale, np.uint8(0)], {}),
     ):
-        with pytest.raises(ValueError, match="quantize"):
+        with pytest.raises(ValueError, match=r"quantize|lookup"):
             make_op(name, arrays, attrs, False)

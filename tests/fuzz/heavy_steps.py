@@ -195,6 +195,16 @@ def quantize(p: Program) -> Value:
     return p.emit("dequantize_linear", q, scale, *zero, exact=True)
 
 
+def codes(p: Program) -> Value:
+    """Codes of scale 1, the numbers that they stand for, or what a table has in their places."""
+    if p.chance(0.5):
+        x, zero = p.pick_exact(lambda t: t.dtype.name == "f32"), p.scalar(3, "f32")
+        name, to = p.choice(("quantize", "fake_quantize")), p.choice(CODES[:4])
+        return p.emit(name, x, zero, to=to, exact=True)
+    x = p.pick_exact(lambda t: t.dtype.name in CODES[:2])
+    return p.emit("lookup", x, p.constant((256,), p.choice(CODES[:2])), exact=True)
+
+
 def determinant(p: Program) -> Value:
     x = p.pick(lambda t: t.rank >= 1 and t.dtype.name in ("f32", "f64"))
     size = p.number(1, 4)
@@ -206,5 +216,6 @@ def determinant(p: Program) -> Value:
 
 HEAVY: tuple[tuple[int, Step], ...] = (
     (12, contract), (6, product_of_two), (8, conv), (3, depthwise), (2, conv_transpose), (4, pool),
-    (1, pool_argmax), (4, attention), (2, resize), (3, quantize), (1, determinant),
+    (1, pool_argmax), (4, attention), (2, resize), (3, quantize), (1, codes),
+    (1, determinant),
 )  # fmt: skip

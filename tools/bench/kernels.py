@@ -18,6 +18,7 @@ from cuvil.codegen.kernel_table import CORE_ROWS, KernelCase, KernelRow
 from cuvil.engine.engine import Engine
 from cuvil.engine.front_door import compile_engine
 from cuvil.ir.build import Builder
+from cuvil.ir.dtypes import dtype
 from cuvil.ir.graph import Graph, finish_graph, new_graph
 from cuvil.ir.pool import Pool
 from cuvil.ir.types import TensorType
@@ -36,13 +37,17 @@ def table() -> list[KernelRow]:
 def case_arrays(case: KernelCase) -> list[Array]:
     """Seeded operands."""
     rng = np.random.default_rng(7)
-    return [rng.standard_normal(shape).astype(np.float32) for shape in case.operands]
+    if case.dtype == "f32":
+        return [rng.standard_normal(shape).astype(np.float32) for shape in case.operands]
+    kind = dtype(case.dtype).numpy
+    limits = np.iinfo(kind)
+    return [rng.integers(limits.min, limits.max, x, kind, endpoint=True) for x in case.operands]
 
 
 def case_graph(case: KernelCase, arrays: list[Array]) -> Graph:
     """A graph of the one op on inputs x0, x1, ..., but for operands that are constants."""
     free = [i for i in range(len(arrays)) if i not in case.constants]
-    kinds = {f"x{i}": TensorType.of(case.operands[i], "f32") for i in free}
+    kinds = {f"x{i}": TensorType.of(case.operands[i], case.dtype) for i in free}
     graph = new_graph("case", kinds, Pool())
     b = Builder(graph.block, graph.pool, "case")
     given = iter(graph.inputs)

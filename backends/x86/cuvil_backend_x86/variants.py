@@ -57,7 +57,7 @@ def _avx512(triple: str) -> VariantSpec:
         triple, "x86-64-v4", "", vector_bits=512, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=1024 * 1024, prefer_vector_width=512,
-        dots={"i16x2": "llvm.x86.avx512.pmaddw.d.512"},
+        dots={"i16x2": "llvm.x86.avx512.pmaddw.d.512"}, byte_pick="llvm.x86.avx512.pshuf.b.512",
     )  # fmt: skip
     return VariantSpec("avx512", AVX512, facts)
 
@@ -67,7 +67,7 @@ def _avx2(triple: str) -> VariantSpec:
         triple, "x86-64-v3", "", vector_bits=256, vector_registers=16, fma=True,
         rounding=True, half=True, l1_bytes=32 * 1024, l1_ways=8,
         l2_bytes=256 * 1024, prefer_vector_width=256,
-        dots={"i16x2": "llvm.x86.avx2.pmadd.wd"},
+        dots={"i16x2": "llvm.x86.avx2.pmadd.wd"}, byte_pick="llvm.x86.avx2.pshuf.b",
     )  # fmt: skip
     return VariantSpec("avx2", AVX2, facts)
 

@@ -41,6 +41,8 @@ class TargetFacts:
     and "s8x2" -> bytes 0 and 2 of a register as such a pair.
     matrices: group -> the intrinsic (2x2 sums, left, right) -> sums of two rows of two groups each
     on the left by two on the right, in vectors of 128 bits; where that is better than `dots`.
+    byte_pick: the intrinsic (bytes, places below 16) -> the bytes at these places, of each 128 bits
+    of a vector register; "" without one.
     """
 
     triple: str
@@ -67,6 +69,7 @@ class TargetFacts:
     tune: str = ""
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
     matrices: Mapping[str, str] = field(default_factory=dict, hash=False)
+    byte_pick: str = ""
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register, or 1."""

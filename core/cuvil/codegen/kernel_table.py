@@ -19,21 +19,23 @@ from cuvil.codegen.template_llvm import (
     emit_attention,
     emit_contract,
     emit_depthwise,
+    emit_lookup,
     emit_winograd,
 )
-from cuvil.plan.templates import Template, attention, contract, depthwise, winograd
+from cuvil.plan.templates import Template, attention, contract, depthwise, lookup, winograd
 from cuvil.plan.templates import narrow as narrow_contract
 
 
 @dataclass(frozen=True)
 class KernelCase:
-    """One op to try a row on. operands: extents of f32 tensors; constants: which of them are
+    """One op to try a row on. operands: extents of tensors of `dtype`; constants: which of them are
     known when the model is compiled, by position."""
 
     op: str
     operands: tuple[tuple[int, ...], ...]
     attrs: Mapping[str, Any] = field(default_factory=dict)
     constants: tuple[int, ...] = ()
+    dtype: str = "f32"
 
 
 def _always(facts: TargetFacts) -> bool:
@@ -67,6 +69,10 @@ def _scalar(facts: TargetFacts) -> bool:
 
 def _vectors(facts: TargetFacts) -> bool:
     return not facts.scalar
+
+
+def _picks(facts: TargetFacts) -> bool:
+    return bool(facts.byte_pick)
 
 
 def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[KernelRow]:
@@ -128,6 +134,7 @@ _QUERIES = (
         "attention", ((2, 3, 17, 16), (2, 3, 33, 16), (2, 3, 33, 24)), {"scale": 0.25}
     ),
 )  # fmt: skip
+_BYTES = (KernelCase("lookup", ((3, 1000), (256,)), constants=(1,), dtype="u8"),)
 
 CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow(
@@ -143,4 +150,5 @@ CORE_ROWS: tuple[KernelRow, ...] = (
     KernelRow(
         "attention", emit_attention, cast(Template, attention), cases=_QUERIES, worth=_vectors
     ),
+    KernelRow("lookup", emit_lookup, cast(Template, lookup), cases=_BYTES, worth=_picks),
 )  # fmt: skip

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen import attention, depthwise, winograd
-from cuvil.codegen.contraction.arith import Size, Slot
+from cuvil.codegen import attention, depthwise, lookup, winograd
+from cuvil.codegen.contraction.arith import Arith, Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
 from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes
@@ -142,6 +142,25 @@ def depthwise_choices(
 ) -> list[tuple[int, ...]]:
     """`Choices` for templates of kind "depthwise"."""
     return [(n,) for n in depthwise.alternatives(depthwise_spec(template, slots), facts)]
+
+
+def emit_lookup(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    """`Emit` for templates of kind "lookup"; nothing is fused behind them."""
+    spec = lookup.LookupSpec(_sizes(template, slots, "count")[0], *_operands(template))
+    lookup.emit_lookup(module, name, spec, facts)
+
+    def tasks(b: ir.IRBuilder, dims: ir.Value) -> ir.Value:
+        at = Arith(b, dims)
+        return at.value(lookup.task_count(at, spec))
+
+    return TemplateCode(tasks, 0)
 
 
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:

@@ -181,11 +181,19 @@ def _attention(t: _Template) -> None:
     t.finish(acc, [*at, row, column], np.broadcast_to(c_at, acc.shape), 3)
 
 
+def _lookup(t: _Template) -> None:
+    """C[i] = epilogue(table[codes[i]])."""
+    (place,) = _grid(t.sizes("count"))
+    codes, table = t.buffer(0), t.buffer(1)
+    t.finish(table[codes[_inside(codes, place)].view(np.uint8)], [place], place)
+
+
 _MEANING: dict[str, Callable[[_Template], None]] = {
     "contract": _contract,
     "winograd": _winograd,
     "depthwise": _depthwise,
     "attention": _attention,
+    "lookup": _lookup,
 }
 
 

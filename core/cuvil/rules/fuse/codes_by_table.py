@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuvil.ir.names import Operation, Value
+from cuvil.ops.lookup import ENTRIES
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import (
@@ -20,8 +21,23 @@ from cuvil.rewrite.values import (
 _CODES = {"u8": np.uint8, "i8": np.int8}
 _MOST_OPS = 64
 _COSTLY = frozenset(
-    ["erf", "exp", "log", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu", "softplus", "mish", "pow"]
+    [
+        "lookup",
+        "erf",
+        "exp",
+        "log",
+        "tanh",
+        "sigmoid",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "softplus",
+        "mish",
+        "pow",
+    ]
 )
+_READERS = ("dequantize_linear", "lookup")
+_TABLE = (np.arange(ENTRIES) * 37 % ENTRIES).astype(np.uint8)
 _ROUNDINGS = 3  # quantize_linear ops that cost more than a look into a table
 
 
@@ -32,6 +48,14 @@ _ROUNDINGS = 3  # quantize_linear ops that cost more than a look into a table
             lambda b, x: b.quantize_linear(
                 b.erf(b.dequantize_linear(x, b.scalar(0.02, "f32"), b.scalar(100, "u8"))),
                 b.scalar(1 / 64, "f32"), b.scalar(128, "u8"), to="u8",
+            ),
+            x="[B, 40] u8",
+        ),
+        case(  # what is looked up, and the same codes
+            lambda b, x: b.quantize_linear(
+                b.mul(b.dequantize_linear(b.lookup(x, b.const(_TABLE)), b.scalar(0.02, "f32")),
+                      b.dequantize_linear(x, b.scalar(0.05, "f32"))),
+                b.scalar(1 / 64, "f32"), to="i8",
             ),
             x="[B, 40] u8",
         ),
@@ -70,16 +94,11 @@ def codes_by_table(b: Rewriter, op: Operation) -> Value | None:
     if not _worth_it(ops):
         return None
     (codes,) = leaves
-    kind = dtype_of(codes).name
-    lowest = np.iinfo(_CODES[kind]).min
-    known: dict[Value, Value] = {
-        codes: b.const(np.arange(lowest, lowest + 256, dtype=_CODES[kind]))
-    }
+    every = np.arange(ENTRIES, dtype=np.uint8).view(_CODES[dtype_of(codes).name])
+    known: dict[Value, Value] = {codes: b.const(every)}
     for each in ops:
         known[each.results[0]] = b.like(each, [known.get(v, v) for v in each.operands])
-    place = b.cast(codes, to="i32")
-    place = place if lowest == 0 else b.sub(place, b.scalar(lowest, "i32"))
-    result: Value = b.gather(known[op.results[0]], place, axis=0)
+    result: Value = b.lookup(codes, known[op.results[0]])
     return result
 
 
@@ -90,10 +109,10 @@ def _collect(op: Operation, ops: dict[Operation, None], leaves: dict[Value, None
         return True
     for value in op.operands:
         if is_constant(value):
-            if rank_of(value):
+            if rank_of(value) and name_of(op) != "lookup":
                 return False
         elif not _from(value, ops, leaves):
-            if dtype_of(value).name not in _CODES or name_of(op) != "dequantize_linear":
+            if dtype_of(value).name not in _CODES or name_of(op) not in _READERS:
                 return False
             leaves[value] = None
     ops[op] = None
@@ -114,7 +133,8 @@ def _from(value: Value, ops: dict[Operation, None], leaves: dict[Value, None]) -
 
 
 def _function(op: Operation) -> bool:
-    return has_tag(op, "pointwise") and len(op.results) == 1 and not op.regions
+    moves_nothing = has_tag(op, "pointwise") or name_of(op) == "lookup"
+    return moves_nothing and len(op.results) == 1 and not op.regions
 
 
 def _worth_it(ops: dict[Operation, None]) -> bool:
