@@ -207,9 +207,26 @@ class _Partition:
             return home
         if self.is_template(op) or record.kernel is not None:
             return self._absorbed(op, home)
+        if home.anchor is not None and self._narrows_anchor(op):
+            return None
         if record.element is None or not self._pullable(op, consumers, home):
             return None
         return home
+
+    def _narrows_anchor(self, op: Operation) -> bool:
+        """Whether what an anchor gives, which would be stored, becomes narrower here."""
+        if tensor_type(op.results[0]).dtype.bits >= tensor_type(op.operands[0]).dtype.bits:
+            return False
+        at: Operation = op
+        while is_pointwise(at) and at.operands:
+            first = at.operands[0]
+            owner = first.owner
+            if not isinstance(owner, Operation) or len(list(first.uses)) != 1:
+                return False
+            at = owner
+            if has_record(at) and (self.is_template(at) or of(at).kernel is not None):
+                return tensor_type(op.results[0]).dims == tensor_type(first).dims
+        return False
 
     def _depth(self, op: Operation) -> int:
         return 1 + max(self.depth.get(consumer, 0) for consumer in users(op))

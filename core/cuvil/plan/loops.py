@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cuvil.ir.attrs import Attrs
@@ -16,6 +16,8 @@ from cuvil.plan.kernel import Draft, Kernel, free_of_views
 from cuvil.plan.pull import Axes, Puller, collapse
 
 CHUNK = 8192  # elements per task of a pointwise kernel
+SHORT = 8  # elements of a last axis that are written out
+Store = Callable[[Sequence[Index]], None]
 
 
 def pull_kernel(draft: Draft, name: str) -> Kernel:
@@ -34,11 +36,24 @@ def pull_kernel(draft: Draft, name: str) -> Kernel:
         value = puller.element_of(root, at)
         b.store(value, draft.writes[result], puller.offset(result, at))
 
-    tasks = _walk(b, draft.task, dims, store)
-    return draft.finish(name, tasks)
+    *outer, last = dims
+    if root.name == "cuvil.transpose" and outer and isinstance(last, int) and 1 < last <= SHORT:
+        return draft.finish(name, _walk(b, draft.task, outer, _for_each_last(last, store)))
+    return draft.finish(name, _walk(b, draft.task, dims, store))
 
 
-def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: object) -> Dim:
+def _for_each_last(count: int, store: Store) -> Store:
+    """The elements of a short last axis written out: where the axis before it lies together in the
+    operand, a loop over that one reads whole vectors."""
+
+    def each(index: Sequence[Index]) -> None:
+        for i in range(count):
+            store((*index, i))
+
+    return each
+
+
+def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: Store) -> Dim:
     """Blocks of rows, the last axis innermost; one long row is cut in chunks."""
     *outer, inner = dims
     rows = product(outer)
@@ -46,7 +61,7 @@ def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: object) -> Di
         lo = b.mul(task, CHUNK)
         hi = b.index("min", b.add(lo, CHUNK), b.dim(inner))
         with b.loop(lo, hi, kind="parallel") as loop:
-            store((*[0] * len(outer), loop.iv))  # type: ignore[operator]
+            store((*[0] * len(outer), loop.iv))
         return ceil_div(inner, CHUNK)
     block = max(1, CHUNK // max(1, inner)) if isinstance(inner, int) else 8
     if isinstance(rows, int):
@@ -56,7 +71,7 @@ def _walk(b: NestBuilder, task: Value, dims: Sequence[Dim], store: object) -> Di
     with b.loop(lo, hi) as row:
         at = b.unflatten(row.iv, outer)
         with b.loop(0, b.dim(inner), kind="parallel") as loop:
-            store((*at, loop.iv))  # type: ignore[operator]
+            store((*at, loop.iv))
     return ceil_div(rows, block)
 
 

@@ -40,12 +40,19 @@ def fits(terms: Dim) -> bool:
     return isinstance(terms, int) and terms >= LEAST and terms % GROUP == 0
 
 
-def rows_of(b: Rewriter, value: Value) -> Codes | None:
-    """What the rows of a product are made of, their codes as u8; None where that is not bytes with
-    one zero point."""
+def too_few(terms: Dim) -> str:
+    """Why bytes are not worth it where not `fits(terms)`."""
+    return f"{terms} terms lie together, no multiple of {GROUP} of at least {LEAST}"
+
+
+def rows_of(b: Rewriter, value: Value) -> Codes | str:
+    """What the rows of a product are made of, their codes as u8; why not, where that is not bytes
+    with one zero point."""
     found = _codes(b, value)
-    if found is None or (found.scale is not None and rank_of(found.scale)):
-        return None
+    if found is None:
+        return "its input is not made of bytes with one zero point"
+    if found.scale is not None and rank_of(found.scale):
+        return "its input has a scale per channel"
     if dtype_of(found.codes).name == "u8":
         return found
     up = b.scalar(128, "i32")
@@ -53,17 +60,19 @@ def rows_of(b: Rewriter, value: Value) -> Codes | None:
     return Codes(codes, up if found.zero is None else b.add(found.zero, up), found.scale)
 
 
-def matrix_of(b: Rewriter, value: Value) -> Codes | None:
-    """Constant weights, their codes as i8 around zero; None where they are not."""
+def matrix_of(b: Rewriter, value: Value) -> Codes | str:
+    """Constant weights, their codes as i8 around zero; why not, where they are not."""
     if is_constant(value):
-        return _small_integers(b, value)
+        return _small_integers(b, value) or "its weights are numbers, not bytes"
     found = _codes(b, value)
-    if found is None or not is_constant(found.codes):
-        return None
+    if found is None:
+        return "no operand is constant bytes"
+    if not is_constant(found.codes):
+        return "both operands are found by the run"
     unsigned = dtype_of(found.codes).name == "u8"
     zero = 0 if found.zero is None else number(found.zero)
     if zero != (128 if unsigned else 0):
-        return None
+        return "the zero point of its weights is not in the middle"
     if not unsigned:
         return Codes(found.codes, None, found.scale)
     down = b.sub(b.cast(found.codes, to="i32"), b.scalar(128, "i32"))
@@ -89,20 +98,24 @@ class Factors:
     scale: Value | None
 
 
-def factors_of(b: Rewriter, x: Value, w: Value, axis: int) -> Factors | None:
-    """The factors of a product of x and w; None where they are not bytes of the right kind.
+def factors_of(b: Rewriter, x: Value, w: Value, axis: int) -> Factors | str:
+    """The factors of a product of x and w; why not, where they are not bytes of the right kind.
 
     axis: of w, along which its columns lie.
     """
     matrix = matrix_of(b, w)
-    rows = rows_of(b, x) if matrix is not None else None
-    if rows is None or matrix is None or (rows.scale is None) != (matrix.scale is None):
-        return None
+    if isinstance(matrix, str):
+        return matrix
+    rows = rows_of(b, x)
+    if isinstance(rows, str):
+        return rows
+    if (rows.scale is None) != (matrix.scale is None):
+        return "one operand is of integers, the other of scaled codes"
     scale = None
     if matrix.scale is not None:
         scale = scale_along(b, matrix.scale, axis, rank_of(w))
         if scale is None:
-            return None
+            return "the scale of its weights is not one per column"
     return Factors(rows, matrix, scale)
 
 

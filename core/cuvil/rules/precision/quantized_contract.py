@@ -9,7 +9,7 @@ from cuvil.ops.contract import parse
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import attrs_of, dims_of
-from cuvil.rules.precision._codes import factors_of, finished, fits
+from cuvil.rules.precision._codes import Factors, factors_of, finished, fits, too_few
 
 _CODES = (np.arange(32 * 40).reshape(32, 40) * 37 % 255 - 127).astype(np.int8)
 _SCALES = (np.arange(1, 41, dtype=np.float32) / 64).reshape(1, 40)
@@ -44,16 +44,30 @@ _SCALES = (np.arange(1, 41, dtype=np.float32) / 64).reshape(1, 40)
 )  # fmt: skip
 def quantized_contract(b: Rewriter, op: Operation) -> Value | None:
     """A product of numbers that stand as bytes is one of the bytes, summed exactly in i32."""
+    factors = product_factors(b, op)
+    if isinstance(factors, str):
+        return None
+    codes, spec = (factors.rows.codes, factors.matrix.codes), attrs_of(op).spec
+    total = b.contract(*codes, spec=spec, accumulate="i32")
+    return finished(b, total, factors, _axis(op))
+
+
+def product_factors(b: Rewriter, op: Operation) -> Factors | str:
+    """What the bytes of a product are; why it is not one of bytes, where it is not."""
     spec, attrs = parse(attrs_of(op).spec), attrs_of(op)
     letters, x, w = spec.a, op.operands[0], op.operands[1]
-    if attrs.accumulate or len(spec.columns) != 1 or spec.out[-1:] != spec.columns or spec.batch:
-        return None
-    if letters[-1:] not in spec.summed or not letters or not fits(dims_of(x)[-1]):
-        return None
-    axis = spec.b.index(spec.columns)
-    factors = factors_of(b, x, w, axis)
-    if factors is None:
-        return None
-    codes = factors.rows.codes, factors.matrix.codes
-    total = b.contract(*codes, spec=attrs.spec, accumulate="i32")
-    return finished(b, total, factors, axis)
+    if attrs.accumulate:
+        return f"it is one that adds up in {attrs.accumulate}"
+    if len(spec.columns) != 1 or spec.out[-1:] != spec.columns or spec.batch:
+        return "it is no product of rows by one matrix"
+    if letters[-1:] not in spec.summed or not letters:
+        return "the terms of its sums do not lie together"
+    if not fits(dims_of(x)[-1]):
+        return too_few(dims_of(x)[-1])
+    return factors_of(b, x, w, _axis(op))
+
+
+def _axis(op: Operation) -> int:
+    """The axis of the matrix along which its columns lie."""
+    spec = parse(attrs_of(op).spec)
+    return spec.b.index(spec.columns)

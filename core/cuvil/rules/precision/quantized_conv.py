@@ -13,7 +13,7 @@ from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import attrs_of, dims_of, dtype_of
-from cuvil.rules.precision._codes import GROUP, LEAST, Factors, factors_of, finished, fits
+from cuvil.rules.precision._codes import GROUP, LEAST, Factors, factors_of, finished, fits, too_few
 
 _TAPS = (np.arange(20 * 16 * 9).reshape(20, 16, 3, 3) * 37 % 255 - 127).astype(np.int8)
 _SCALES = (np.arange(1, 21, dtype=np.float32) / 64).reshape(20, 1, 1, 1)
@@ -44,18 +44,26 @@ def quantized_conv(b: Rewriter, op: Operation) -> Value | None:
 
     Few channels, as of a network's first image, get zeros beside them up to whole groups.
     """
-    attrs, (x, w) = attrs_of(op), op.operands[:2]
-    plain = attrs.layout == "channels_last" and not any(attrs.pads) and len(op.operands) == 2
-    missing = _missing(dims_of(w))
-    if not plain or attrs.accumulate or missing is None:
+    factors = conv_factors(b, op)
+    if isinstance(factors, str):
         return None
-    factors = factors_of(b, x, w, 0)
-    if factors is None:
-        return None
+    missing = _missing(dims_of(op.operands[1]))
     if missing:
         factors = _widened(b, factors, missing)
     total = b.like(op, [factors.rows.codes, factors.matrix.codes], accumulate="i32")
     return finished(b, total, factors, 0)
+
+
+def conv_factors(b: Rewriter, op: Operation) -> Factors | str:
+    """What the bytes of a convolution are; why it is not one of bytes, where it is not."""
+    attrs, (x, w) = attrs_of(op), op.operands[:2]
+    if attrs.accumulate:
+        return f"it is one that adds up in {attrs.accumulate}"
+    if attrs.layout != "channels_last" or any(attrs.pads) or len(op.operands) != 2:
+        return "its channels are not last"
+    if _missing(dims_of(w)) is None:
+        return too_few(dims_of(w)[1])
+    return factors_of(b, x, w, 0)
 
 
 def _missing(taps: Sequence[Dim]) -> int | None:
@@ -70,15 +78,23 @@ def _missing(taps: Sequence[Dim]) -> int | None:
     return groups * GROUP - channels if enough else None
 
 
+def _padded(b: Rewriter, codes: Value, high: tuple[int, ...]) -> Value:
+    """Zeros behind the codes, or before a transpose of them, which then moves whole groups."""
+    moved = b.producer(codes, "transpose")
+    if moved is not None:
+        perm = attrs_of(moved).perm
+        before = [high[perm.index(axis)] for axis in range(len(perm))]
+        return b.like(moved, [_padded(b, moved.operands[0], tuple(before))])
+    zero, none = b.scalar(0, dtype_of(codes).name), (0,) * len(high)
+    result: Value = b.pad(codes, zero, low=none, high=high, mode="constant")
+    return result
+
+
 def _widened(b: Rewriter, f: Factors, channels: int) -> Factors:
     """The same sums over more channels, whose taps are zero."""
     image, taps = f.rows.codes, f.matrix.codes
     rank = len(dims_of(image))
-    none, last, second = (0,) * rank, (0,) * (rank - 1) + (channels,), (0, channels)
-    zero = b.scalar(0, dtype_of(image).name)
-    codes = b.pad(image, zero, low=none, high=last, mode="constant")
-    wide = b.pad(
-        taps, b.scalar(0, "i8"), low=none, high=second + (0,) * (rank - 2), mode="constant"
-    )
+    codes = _padded(b, image, (0,) * (rank - 1) + (channels,))
+    wide = _padded(b, taps, (0, channels) + (0,) * (rank - 2))
     rows, matrix = replace(f.rows, codes=codes), replace(f.matrix, codes=wide)
     return Factors(rows, matrix, f.scale)
