@@ -223,6 +223,11 @@ def _setting(
     return Setting(backend, target, variant, rows, options.opt_level, bitcode, here)
 
 
+def rewrite_graph(graph: Graph, options: Options) -> None:
+    """Runs the rules of a compile on a graph, and nothing else of it."""
+    _rewrite(graph, options, resolve(options.target, options.cpu, options.features))
+
+
 def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:
     """Runs the rules that the options ask for on a graph that keeps its promises."""
     check_promises(graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,12 @@ def inspect(
     dim: arg.Dim = None,
     opt_level: arg.OptLevel = "2",
     custom: arg.Custom = None,
+    products: Annotated[
+        bool,
+        typer.Option(
+            "--products", help="which convolutions and matrix products run on bytes, and why not"
+        ),
+    ] = False,
     as_json: arg.Json = False,
 ) -> None:
     """Shows inputs, outputs, memory and code."""
@@ -33,18 +39,38 @@ def inspect(
     with progress() as stages:
         if is_artefact(model):
             given = {"--target": target != "cpu", "--cpu": cpu, "--features": features,
-                     "--opt-level": opt_level != "2"}  # fmt: skip
+                     "--opt-level": opt_level != "2", "--products": products}  # fmt: skip
             refuse_compiling(model, [name for name, said in given.items() if said])
             data = at_extents(artefact_data(model), arg.parse_sizes("--dim", dim))
         else:
             options = arg.options_of(
                 target=target, cpu=cpu, features=features, dim=dim, opt_level=opt_level
             )
-            data = model_data(model, options, stages)
+            read = products_of if products else model_data
+            data = read(model, options, stages)
     if as_json:
         print_json(data)
+    elif products:
+        tell_products(data["products"])
     else:
         tell(data)
+
+
+def products_of(path: str, options: Any, progress: Any) -> dict[str, Any]:
+    """What the products of an ONNX file would multiply."""
+    from cuvil.cli.products import products_data
+
+    return {"name": path, "products": products_data(path, options, progress)}
+
+
+def tell_products(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Prints them for people."""
+    from cuvil.cli.console import print_table
+
+    header = ("op", "multiplies", "node", "why not bytes")
+    print_table(header, [(r["kind"], r["factors"], r["node"], r["reason"]) for r in rows])
+    count = sum(r["of_bytes"] for r in rows)
+    typer.echo(f"{count} of {len(rows)} products multiply bytes")
 
 
 def refuse_compiling(path: str, names: Sequence[str]) -> None:
