@@ -29,7 +29,7 @@ from cuvil.targets.target_list import Targets
 from tools.bench.kernels import case_arrays, case_feeds, case_graph, table
 
 CASES = [(row, case) for row in table() for case in row.cases]
-NARROW, WIDE = TargetFacts("narrow"), TargetFacts("wide", vector_bits=512)
+NARROW, WIDE = TargetFacts("narrow", byte_pick="pick"), TargetFacts("wide", vector_bits=512)
 SCALAR = TargetFacts("scalar", vector_bits=32)
 CONTRACT = row_for(CORE_ROWS, "contract", NARROW)
 
@@ -85,7 +85,7 @@ def test_a_plan_is_made_for_the_best_target() -> None:
     assert planned(SCALAR) == {"contract", "depthwise"}
 
 
-@pytest.mark.parametrize("kind", ["winograd", "attention"])
+@pytest.mark.parametrize("kind", ["winograd", "attention", "lookup"])
 def test_a_build_without_vectors_computes_the_plan_of_one_with(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def emit_lookup(module: ir.Module, name: str, spec: LookupSpec, facts: TargetFac
     )
     first = at.value(at.mul(begin, _TASK_BYTES))
     last = at.value(at.minimum(at.mul(end, _TASK_BYTES), at.size(spec.count)))
-    if facts.byte_pick:
+    if facts.byte_pick and not facts.scalar:
         first = _vectors(b, (codes, table, result), first, last, facts)
     with for_range(b, first, last) as i:
         code = b.zext(load(b, codes, i, I8), I64)
