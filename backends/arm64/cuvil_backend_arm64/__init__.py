@@ -9,7 +9,7 @@ from cuvil.ir.attrs import Attrs
 from cuvil.ir.types import TensorType
 from cuvil.targets.backend import Backend, VariantSpec
 from cuvil.targets.target import Target
-from cuvil_backend_arm64 import armv7, cortex_m
+from cuvil_backend_arm64 import armv7, cortex_m, rules
 from cuvil_backend_arm64.features import CPUS, FEATURES
 from cuvil_backend_arm64.host import host
 from cuvil_backend_arm64.variants import LLVM_TRIPLES, MACOS
@@ -59,6 +59,7 @@ BACKEND = Backend(
     variants=variants,
     host=host,
     supports=supports,
+    rules=rules,
     bitcode=bitcode,
     detect="cuvil_arm64_features",
     freestanding=frozenset(cortex_m.LLVM_TRIPLES),

@@ -308,7 +308,7 @@ def _checked(emit: Sequence[str] | None, options: Options) -> tuple[str, ...]:
             raise OptionError(f"emit is any of {', '.join(EMITS)}, not '{kind}'")
         if kind == "so" and unlinked:
             raise OptionError(
-                f"there are no shared libraries for {target.triple}: emit an archive (a) or an "
+                f"{target.triple}: there are no shared libraries: emit an archive (a) or an "
                 "object (o)"
             )
     if not emit:

@@ -1,0 +1,1 @@
+"""Rewrite rules for Arm alone, one per file, by phase."""

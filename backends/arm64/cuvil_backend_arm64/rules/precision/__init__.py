@@ -1,0 +1,1 @@
+"""Rules that compute in types that kernels are for."""
