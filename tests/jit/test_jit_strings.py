@@ -83,3 +83,12 @@ def test_items_that_are_no_strings_are_pythons(items):
         return items[0]
 
     check(first, (items,), native=False)
+
+
+def test_space_around_short_words():
+    def strip(items):
+        return [item.strip() for item in items], [item.strip().lower() + "|" for item in items]
+
+    spaces = ["", " ", "\t", "\x1f ", "  ", "\x1b", "!", "\x0e"]
+    words = ["", "a", "Ab", "a b", "\x08", "~", "Abcd", "a\tbcde", "ABCDEFG", "abcdefghi jkl"]
+    check(strip, ([a + word + b for a in spaces for b in spaces for word in words],))

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from cuvil.ir import py
 from cuvil.ir.py import ValueType
-from cuvil.ir.py_types import BOOL, INT, STR, Type
+from cuvil.ir.py_types import BOOL, INT, STR, Scalar, Type
 
 Params = Sequence[int | str]
 
@@ -46,7 +46,7 @@ class PyBuilder:
         attr: Attribute | None = None
         if kind == STR:
             attr = StringAttr(str(value))
-        elif isinstance(value, bool | int) and (kind in (INT, BOOL) or kind.code[0] == "u"):
+        elif isinstance(value, bool | int) and (kind in (INT, BOOL) or isinstance(kind, Scalar)):
             attr = IntegerAttr(int(value), i64)
         elif isinstance(value, float | int):
             attr = FloatAttr(float(value), f64)

@@ -7,7 +7,7 @@ runtime_c/python/src/native_types.h for what the values look like in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,6 +60,23 @@ class Scalar(Type):
 
     def __str__(self) -> str:
         return f"numpy.{np.dtype(self.dtype).name}"
+
+
+@dataclass(frozen=True)
+class Element(Scalar):
+    """A tensor of rank 0 of torch's: an element of a tensor, or computed from one.
+
+    fresh: made just now; others may be views of tensors, or have a name already.
+    """
+
+    fresh: bool = False
+
+    @property
+    def code(self) -> str:
+        return "U" + self.dtype
+
+    def __str__(self) -> str:
+        return f"Tensor[{np.dtype(self.dtype).name}, rank 0]"
 
 
 @dataclass(frozen=True)
@@ -158,6 +175,25 @@ class Array(Type):
 
 
 @dataclass(frozen=True)
+class Tensor(Type):
+    """A tensor of torch's on the cpu, without gradients; it lies in memory as the array."""
+
+    array: Array
+
+    @property
+    def code(self) -> str:
+        return "T" + self.array.code[1:]
+
+    def __str__(self) -> str:
+        return f"Tensor[{np.dtype(self.array.dtype).name}, rank {self.array.rank}]"
+
+
+@dataclass(frozen=True)
+class Size(Tuple):
+    """The shape of a tensor."""
+
+
+@dataclass(frozen=True)
 class Union(Type):
     """What a function returns that has results of several types."""
 
@@ -196,10 +232,11 @@ def _parse(text: str) -> tuple[Type, str]:
     if head in ("[", "<"):
         item, rest = _parse(rest)
         return (List if head == "[" else Set)(item), rest
-    if head == "u" and rest[:1] in DTYPES:
-        return Scalar(rest[0]), rest[1:]
-    if head == "a" and len(rest) >= 4 and rest[0] in DTYPES:
-        return Array(rest[0], int(rest[1]), rest[2] == "C", rest[3] == "w"), rest[4:]
+    if head in ("u", "U") and rest[:1] in DTYPES:
+        return (Scalar if head == "u" else Element)(rest[0]), rest[1:]
+    if head in ("a", "T") and len(rest) >= 4 and rest[0] in DTYPES:
+        array = Array(rest[0], int(rest[1]), rest[2] == "C", rest[3] == "w")
+        return array if head == "a" else Tensor(array), rest[4:]
     raise ValueError(f"no type begins with '{text}'")
 
 
@@ -221,11 +258,13 @@ def numeric_join(kinds: Iterable[Type]) -> Type | None:
 
     Python's own numbers keep their type at run time; beside a numpy scalar they become one.
     """
-    found = set(kinds)
+    found = {replace(t, fresh=False) if isinstance(t, Element) else t for t in kinds}
     if len(found) == 1:
         return found.pop()
     if not all(map(is_number, found)):
         return None
+    if any(isinstance(t, Element) for t in found):
+        return _element_join(found)
     scalars = [np.dtype(t.dtype) for t in found if isinstance(t, Scalar)]
     if scalars:
         weak = [_WEAK[t] for t in found if not isinstance(t, Scalar)]
@@ -234,6 +273,29 @@ def numeric_join(kinds: Iterable[Type]) -> Type | None:
 
 
 _WEAK: dict[Type, float] = {INT: 0, FLOAT: 0.0, NUMBER: 0.0, BOOL: False}
+
+
+def _element_join(kinds: set[Type]) -> Element | None:
+    """By torch's rules: a Python number, or a tensor, changes the type only where it is of a higher
+    category, and then to the default type of that. None beside a scalar of numpy's."""
+    dtypes: dict[int, list[str]] = {}
+    for kind in kinds:
+        if isinstance(kind, Element):
+            dtypes.setdefault(category(kind), []).append(kind.dtype)
+        elif isinstance(kind, Scalar):
+            return None
+        else:
+            dtypes.setdefault(category(kind), [])
+    highest = max(dtypes)
+    found = dtypes[highest]
+    return Element(dtype_char(np.result_type(*found)) if found else "?lf"[highest])
+
+
+def category(kind: Type) -> int:
+    """0 of bools, 1 of ints, 2 of floats."""
+    if isinstance(kind, Scalar):
+        return {"b": 0, "f": 2}.get(np.dtype(kind.dtype).kind, 1)
+    return {BOOL: 0, INT: 1}.get(kind, 2)
 
 
 def dtype_char(dtype: np.dtype) -> str:

@@ -22,6 +22,7 @@ from cuvil.ir.py_types import (
     parse,
 )
 from cuvil.jit_compiler.frontend.source import Unsupported
+from cuvil.jit_compiler.tensors import tensor_code
 from cuvil_runtime import _runtime
 
 _PLAIN: dict[type, Type] = {int: INT, float: FLOAT, bool: BOOL, str: STR, type(None): NONE}
@@ -50,6 +51,9 @@ def kind_of(value: object, hint: Type | None = None) -> Type:
         if text:
             return parse(text)
         raise Unsupported(f"an array of {value.dtype} and rank {value.ndim}")
+    code = tensor_code(value)
+    if code is not None:
+        return parse(code)
     raise Unsupported(f"an argument of type {type(value).__name__}")
 
 

@@ -6,15 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuvil.ir import py
-from cuvil.ir.py_types import Dict, List, Set, Type
-from cuvil.jit_compiler.frontend import folds, math_functions, numpy_functions
+from cuvil.ir.py_types import Dict, List, Set, Tensor, Type
+from cuvil.jit_compiler.frontend import (
+    folds,
+    math_functions,
+    numpy_functions,
+    tensor_functions,
+)
 from cuvil.jit_compiler.frontend.source import Source, Unsupported, read_source
 from cuvil.jit_compiler.frontend.statements import statements
 from cuvil.jit_compiler.frontend.translator import Pending, Program, Translator
 from cuvil.jit_compiler.frontend.values import Failure, contains_list
 from cuvil.jit_compiler.signature import kind_of
 
-TABLES = (folds, math_functions, numpy_functions)  # imported for what they register
+TABLES = (
+    folds,
+    math_functions,
+    numpy_functions,
+    tensor_functions,
+)  # imported for what they register
 MAX_FUNCTIONS = 64
 
 
@@ -23,7 +33,8 @@ class Translated:
     """A module of functions, the entry first, and what goes with it.
 
     parameters: of the entry, values from outside included. more: those values. calls, guards: see
-    Program. written: per parameter, whether the function changes the list or dict that came in.
+    Program. written: per parameter, whether the function changes the list or dict that came in, or
+    may change the tensor.
     """
 
     functions: list[py.FuncOp]
@@ -106,6 +117,8 @@ def translate(source: Source, kinds: tuple[Type, ...]) -> Translated:
     assert entry.done is not None
     functions = [entry.done, *(f for f in module.functions if f is not entry.done)]
     program, outside = module.program, entry.translator.outside
+    if program.holder is not None and program.writes_arrays:
+        raise program.holder
     written = _written(program, kinds, tuple(outside.values()), entry.translator)
     return Translated(
         functions, (*kinds, *outside.values()), entry.done.result.data, program.failures,
@@ -129,7 +142,11 @@ def _written(
     found = [kind in written for kind in kinds]
     if any(found) and not program.pure:  # after a failure the list would be as it was before
         raise t.refusal("changing both an array and a list or dict of the caller's")
-    return found
+    changed = program.changed_dtypes
+    return [
+        back or (isinstance(kind, Tensor) and kind.array.dtype in changed)
+        for back, kind in zip(found, kinds, strict=True)
+    ]
 
 
 def _holds_containers(kind: Type) -> bool:

@@ -31,11 +31,14 @@ PyObject *descr_of(char dtype) {
   return found[at];
 }
 
+/* An array of numpy's own class. */
 bool is_array(PyObject *object) {
   return npy::get().PyArray_Check_(object) && Py_TYPE(object) == npy::get().PyArray_Type_;
 }
 
-void free_block(PyObject *capsule) { std::free(PyCapsule_GetPointer(capsule, "cuvil.block")); }
+void free_capsule(PyObject *capsule) {
+  free_block(static_cast<Block *>(PyCapsule_GetPointer(capsule, "cuvil.block")));
+}
 
 /* The object that keeps the memory of an array: a new reference. */
 PyObject *owner_of(int64_t owner) {
@@ -45,7 +48,7 @@ PyObject *owner_of(int64_t owner) {
     return array;
   }
   Block *block = reinterpret_cast<Block *>(static_cast<uintptr_t>(owner - 1));
-  if (!block->capsule) block->capsule = PyCapsule_New(block, "cuvil.block", free_block);
+  if (!block->capsule) block->capsule = PyCapsule_New(block, "cuvil.block", free_capsule);
   Py_XINCREF(block->capsule);
   return block->capsule;
 }
@@ -53,7 +56,7 @@ PyObject *owner_of(int64_t owner) {
 /* Whether the array is all of the numpy array that it came from. */
 bool is_whole(const Type &type, const int64_t *slots) {
   int64_t owner = slots[1 + 2 * type.rank];
-  if (owner & 1) return false;
+  if (owner & 1 || !is_array(reinterpret_cast<PyObject *>(owner))) return false;
   const auto *array = py::detail::array_proxy(reinterpret_cast<void *>(owner));
   bool same = array->nd == type.rank && reinterpret_cast<int64_t>(array->data) == slots[0] &&
               dtype_of(array->descr) == type.dtype;

@@ -3,6 +3,7 @@
 
 #include "native_arrays.h"
 #include "native_context.h"
+#include "native_tensors.h"
 
 namespace cuvil::native {
 
@@ -120,13 +121,21 @@ PyObject *box(Context *context, const Type &type, const int64_t *slots) {
       return box_array(context, type, slots);
     case Kind::Scalar:
       return box_scalar(type, slots);
+    case Kind::Tensor:
+      return box_tensor(context, type, slots);
+    case Kind::Element:
+      return box_element(type, slots);
     case Kind::Union:
       return box(context, type.parts[static_cast<size_t>(slots[0])], slots + 1);
   }
   return nullptr;
 }
 
-bool write_back(Context *context, const Type &type, int64_t slot) {
+bool write_back(Context *context, const Type &type, const int64_t *slots) {
+  int64_t slot = *slots;
+  if (type.kind == Kind::Tensor) {
+    return note_written(at_address<PyObject>(slots[1 + 2 * type.rank]));
+  }
   if (type.kind == Kind::Dict) {
     Dict *dict = at_address<Dict>(slot);
     PyDict_Clear(dict->source);

@@ -20,7 +20,8 @@ bool guards_hold(const Specialisation &code) {
 /* One list passed twice would be two lists in compiled code. */
 bool are_distinct(const Specialisation &code, PyObject *const *objects) {
   for (size_t i = 0; i < code.written.size(); i++) {
-    for (size_t j = 0; code.written[i] && j < code.written.size(); j++) {
+    bool mine = code.written[i] && code.parameters[i].kind != Kind::Tensor;
+    for (size_t j = 0; mine && j < code.written.size(); j++) {
       if (j != i && objects[j] == objects[i]) return false;
     }
   }
@@ -48,6 +49,7 @@ __attribute__((noinline)) bool execute(Context *context, const Specialisation &c
     return true;
   }
   if (!take(context, code, objects, arguments)) return false;
+  context->started = true;
   code.entry(arguments, result, context);
   return true;
 }
@@ -56,10 +58,20 @@ bool give_back(Context *context, const Specialisation &code, const int64_t *argu
   const int64_t *slots = arguments;
   for (size_t i = 0; i < code.parameters.size(); i++) {
     bool mine = i < code.written.size() && code.written[i];
-    if (mine && !write_back(context, code.parameters[i], *slots)) return false;
+    if (mine && !write_back(context, code.parameters[i], slots)) return false;
     slots += code.parameters[i].slots;
   }
   return true;
+}
+
+/* After a failure: what was written stays written. */
+bool tell_of_writes(Context *context, const Specialisation &code, const int64_t *arguments) {
+  if (!context->started) return true;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  bool good = give_back(context, code, arguments);
+  if (good) PyErr_Restore(type, value, trace);
+  return good;
 }
 
 /* Boxing may fail by a jump too, when memory ends. */
@@ -113,6 +125,7 @@ Outcome run(const Specialisation &code, PyObject *const *objects, PyObject **res
     return Outcome::Again;
   }
   if (*site == NO_MEMORY) PyErr_NoMemory();
+  if (!tell_of_writes(&context, code, arguments)) *site = PYTHON_ERROR;
   return Outcome::Failed;
 }
 

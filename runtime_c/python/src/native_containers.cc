@@ -193,18 +193,27 @@ uint64_t hash_bytes(const char *data, int64_t bytes) {
   return mix(mix(hash, low), high);
 }
 
+/* Never DELETED, so that the last step of a hash takes the sign. */
+int64_t finished(uint64_t hash) { return static_cast<int64_t>(hash >> 1); }
+
+uint64_t add_str(uint64_t hash, const Str &text) {
+  return mix(hash ^ kind_of(text), hash_bytes(text.data, bytes_of(text)));
+}
+
+int64_t hash_str(const Str &text) { return finished(add_str(0, text)); }
+
 int64_t hash_key(const char *kinds, const int64_t *key) {
   uint64_t hash = 0;
   for (; *kinds; kinds++, key++) {
     if (*kinds == 's') {
       Str text;
       std::memcpy(&text, key++, sizeof text);
-      hash = mix(hash ^ kind_of(text), hash_bytes(text.data, bytes_of(text)));
+      hash = add_str(hash, text);
     } else {
       hash = mix(hash, static_cast<uint64_t>(*key));
     }
   }
-  return static_cast<int64_t>(hash >> 1); /* never DELETED */
+  return finished(hash);
 }
 
 bool same_key(const char *kinds, const int64_t *a, const int64_t *b) {
@@ -272,9 +281,18 @@ int64_t *get(const Dict *dict, const int64_t *key) {
 }
 
 int64_t *get_str(const Dict *dict, Str key) {
-  int64_t slots[2];
-  std::memcpy(slots, &key, sizeof key);
-  return get(dict, slots);
+  int64_t hash = hash_str(key);
+  for (uint64_t at = static_cast<uint64_t>(hash) & dict->mask; dict->used && dict->index[at] >= 0;
+       at = (at + 1) & dict->mask) {
+    int64_t *entry = dict->entries + dict->index[at] * dict->entry_slots;
+    Str found;
+    std::memcpy(&found, entry + 1, sizeof found);
+    if (entry[0] == hash && found.meta == key.meta &&
+        !std::memcmp(found.data, key.data, bytes_of(key))) {
+      return entry + 3;
+    }
+  }
+  return nullptr;
 }
 
 int64_t *get_int(const Dict *dict, int64_t key) { return get(dict, &key); }

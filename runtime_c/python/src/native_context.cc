@@ -47,12 +47,10 @@ void *allocate_slowly(Context *context, int64_t bytes) {
 }
 
 Block *new_block(Context *context, int64_t bytes, int64_t cleared) {
-  size_t size = sizeof(Block) + static_cast<size_t>(bytes);
   if (bytes < 0 || bytes > MAX_BYTES) fail(context, NO_MEMORY);
-  Block *block = static_cast<Block *>(cleared ? std::calloc(1, size) : std::malloc(size));
+  Block *block = make_block(bytes, cleared != 0);
   if (!block) fail(context, NO_MEMORY);
   block->next = context->blocks;
-  block->capsule = nullptr;
   context->blocks = block;
   return block;
 }
@@ -156,6 +154,18 @@ void *allocate(Context *context, int64_t bytes) {
   return found;
 }
 
+Block *make_block(int64_t bytes, bool cleared) {
+  size_t size = 2 * sizeof(Block) + static_cast<size_t>(bytes);
+  void *origin = cleared ? std::calloc(1, size) : std::malloc(size);
+  if (!origin) return nullptr;
+  uintptr_t place = reinterpret_cast<uintptr_t>(origin) + sizeof(Block) - 1;
+  Block *block = reinterpret_cast<Block *>(place & ~(sizeof(Block) - 1));
+  *block = {nullptr, nullptr, origin, {}};
+  return block;
+}
+
+void free_block(Block *block) { std::free(block->origin); }
+
 Context::~Context() {
   while (chunks) {
     Chunk *next = chunks->next;
@@ -170,7 +180,7 @@ Context::~Context() {
     Block *next = blocks->next;
     PyObject *capsule = blocks->capsule;
     bool given = capsule && PyCapsule_CheckExact(capsule); /* the capsule frees it */
-    if (!given) std::free(blocks);
+    if (!given) free_block(blocks);
     Py_XDECREF(capsule);
     blocks = next;
   }

@@ -26,6 +26,7 @@ struct Context {
   Block *blocks = nullptr;
   const std::vector<Call> *calls = nullptr;
   int64_t site = 0;
+  bool started = false; /* the code runs: all arguments are there */
   int depth = 0;
   std::jmp_buf *way_out = nullptr;
 
@@ -41,12 +42,17 @@ struct Context {
 /* Memory until the end of the call, 8-byte aligned. Fails where there is none. */
 void *allocate(Context *context, int64_t bytes);
 
+/* A block with room for so many bytes behind its header, or NULL. */
+Block *make_block(int64_t bytes, bool cleared);
+void free_block(Block *block);
+
 bool unbox(Context *context, const Type &type, PyObject *object, int64_t *slots);
 /* A new reference, or NULL with an exception set. */
 PyObject *box(Context *context, const Type &type, const int64_t *slots);
 
-/* Gives the object that a list or dict came from the contents of the value. False: an exception. */
-bool write_back(Context *context, const Type &type, int64_t slot);
+/* Gives the object that a list or dict came from the contents of the value, and tells torch of a
+ * tensor that was written. False: an exception. */
+bool write_back(Context *context, const Type &type, const int64_t *slots);
 
 Dict *new_dict(Context *context, const Type &key, int value_slots);
 int64_t *dict_put(Context *context, Dict *dict, const int64_t *key);

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "native_arrays.h"
 #include "native_call.h"
+#include "native_tensors.h"
 
 namespace cuvil::native {
 
@@ -331,6 +332,7 @@ void define_native(py::module_ &module) {
   module.def("add_code", &add_code, py::arg("function"), py::arg("entry"), py::arg("keeper"),
              py::arg("parameters"), py::arg("result"), py::arg("calls"), py::arg("guards"),
              py::arg("written"), py::arg("pure"), py::arg("more"));
+  if (define_tensors(module.ptr())) throw py::error_already_set();
   module.attr("MAX_PARAMETERS") = static_cast<int>(MAX_PARAMETERS);
   module.def("array_text", [](const py::object &object) { return array_text(object.ptr()); });
 }

@@ -34,7 +34,7 @@ Str ascii(const char *data, int64_t length) {
 /* Takes a new reference until the call ends; fails where there is none. */
 PyObject *hold(Context *context, PyObject *object) {
   if (!object) fail(context, PYTHON_ERROR);
-  Block *block = static_cast<Block *>(std::calloc(1, sizeof(Block)));
+  Block *block = make_block(0, false);
   if (!block) {
     Py_DECREF(object);
     fail(context, NO_MEMORY);
@@ -83,6 +83,34 @@ int64_t compare(Str a, Str b) {
   return length_of(a) < length_of(b) ? -1 : length_of(a) > length_of(b);
 }
 
+uint64_t eight_bytes(const char *data) {
+  uint64_t word;
+  std::memcpy(&word, data, 8);
+  return word;
+}
+
+/* 1 to 7 bytes as the low ones of a word, from loads that overlap. */
+uint64_t last_bytes(const char *data, int64_t count) {
+  if (count >= 4) {
+    uint32_t low, high;
+    std::memcpy(&low, data, 4);
+    std::memcpy(&high, data + count - 4, 4);
+    return low | static_cast<uint64_t>(high) << (8 * (count - 4));
+  }
+  auto byte = [=](int64_t i) {
+    return static_cast<uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
+  };
+  return byte(0) | byte(count / 2) | byte(count - 1);
+}
+
+constexpr uint64_t EACH = 0x0101010101010101u;
+
+/* The top bit of each of 8 ASCII characters from `first` to `last`. */
+uint64_t between(uint64_t word, unsigned first, unsigned last) {
+  uint64_t from = word + EACH * (0x80 - first), beyond = word + EACH * (0x7F - last);
+  return from & ~beyond & (EACH << 7);
+}
+
 bool is_space(unsigned char c) { return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
 
 enum { LEFT = 1, RIGHT = 2 };
@@ -110,13 +138,10 @@ Str strip_of(Context *context, Str s, Str set, int64_t sides) {
   return piece(context, s, start, stop);
 }
 
-constexpr uint64_t EACH = 0x0101010101010101u;
-
 /* 0x20 in each of 8 ASCII characters that is one of 26 letters from `first` on. */
 uint64_t letters(uint64_t word, char first) {
-  uint64_t from = word + EACH * static_cast<uint64_t>(0x80 - first);
-  uint64_t beyond = word + EACH * static_cast<uint64_t>(0x80 - first - 26);
-  return (from & ~beyond & (EACH << 7)) >> 2;
+  unsigned from = static_cast<unsigned char>(first);
+  return between(word, from, from + 25) >> 2;
 }
 
 /* Letters from `first` to `first` + 25 get their other case. */
@@ -125,14 +150,7 @@ Str change_case(Context *context, const Str &s, char first) {
   char *to = static_cast<char *>(allocate(context, length + 8));
   uint64_t changed = 0;
   for (int64_t i = 0; i < length; i += 8) {
-    uint64_t word = 0, rest = static_cast<uint64_t>(length - i);
-    if (rest >= 8) {
-      std::memcpy(&word, s.data + i, 8);
-    } else {
-      for (uint64_t k = 0; k < rest; k++) {
-        word |= static_cast<uint64_t>(static_cast<unsigned char>(s.data[i + k])) << (8 * k);
-      }
-    }
+    uint64_t word = length - i < 8 ? last_bytes(s.data + i, length - i) : eight_bytes(s.data + i);
     uint64_t flips = letters(word, first);
     changed |= flips;
     word ^= flips;

@@ -26,6 +26,7 @@ int slots_of(const Type &type) {
     case Kind::Tuple:
       return sum;
     case Kind::Array:
+    case Kind::Tensor:
       return 2 + 2 * type.rank;
     case Kind::Union:
       return 1 + most;
@@ -44,7 +45,7 @@ void parse_array(Type &type, const char *&text) {
 }  // namespace
 
 Type parse_type(const char *&text) {
-  static const std::string known = "ifbnuNs([{<a|";
+  static const std::string known = "ifbnuUNs([{<aT|";
   if (!*text || known.find(*text) == std::string::npos) throw std::invalid_argument("type text");
   Type type{static_cast<Kind>(*text++)};
   if (type.kind == Kind::Tuple) parse_parts(type, text, ')');
@@ -54,8 +55,8 @@ Type parse_type(const char *&text) {
     if (type.kind == Kind::Dict) type.parts.push_back(parse_type(text));
   }
   type.key_kinds = kinds_of(type);
-  if (type.kind == Kind::Scalar) type.dtype = *text++;
-  if (type.kind == Kind::Array) parse_array(type, text);
+  if (type.kind == Kind::Scalar || type.kind == Kind::Element) type.dtype = *text++;
+  if (type.kind == Kind::Array || type.kind == Kind::Tensor) parse_array(type, text);
   type.slots = slots_of(type);
   return type;
 }

@@ -7,6 +7,7 @@
  *   (T...)  tuple: its members one after another
  *   [T      list, {KV dict, <T set: the address of a List or Dict below
  *   a<dtype><rank><C|A><w|r>  ndarray: address, extents, strides in bytes, owner
+ *   T<dtype><rank><C|A>w      a tensor of torch's, as an ndarray;  U<dtype> one of rank 0, as u
  *   |T...;  one of several: its number, then its slots
  * A dtype is numpy's character for it, `l` and `L` for the 64-bit integers.
  */
@@ -35,6 +36,8 @@ enum class Kind : char {
   Dict = '{',
   Set = '<',
   Array = 'a',
+  Tensor = 'T',
+  Element = 'U',
   Union = '|',
 };
 
@@ -89,11 +92,12 @@ struct Dict {
 enum : int64_t { DELETED = -1 };
 
 /* Memory of an array made in compiled code. owner of an array: address | 1 for one of these, else
- * the numpy array that it is (a view) of. */
+ * the numpy array or tensor that it is (a view) of. */
 struct Block {
   Block *next;
   PyObject *capsule;
-  int64_t padding[6];
+  void *origin; /* what is to be freed: blocks begin at a multiple of their header's size */
+  int64_t padding[5];
 };
 
 }  // namespace cuvil::native

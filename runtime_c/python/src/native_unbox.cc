@@ -3,14 +3,30 @@
 
 #include "native_arrays.h"
 #include "native_context.h"
+#include "native_tensors.h"
 
 namespace cuvil::native {
 
 namespace {
 
+/* Whether an int is of one digit at most; then its value is in the slot. */
+bool unbox_small(PyObject *object, int64_t *slot) {
+#if PY_VERSION_HEX >= 0x030C0000
+  auto *number = reinterpret_cast<PyLongObject *>(object);
+  if (!PyUnstable_Long_IsCompact(number)) return false;
+  *slot = PyUnstable_Long_CompactValue(number);
+#else
+  Py_ssize_t digits = Py_SIZE(object);
+  if (digits < -1 || digits > 1) return false;
+  *slot = digits * static_cast<int64_t>(reinterpret_cast<PyLongObject *>(object)->ob_digit[0]);
+#endif
+  return true;
+}
+
 bool unbox_int(PyObject *object, int64_t *slot) {
   int overflow = 0;
   if (!PyLong_CheckExact(object)) return false;
+  if (unbox_small(object, slot)) return true;
   *slot = PyLong_AsLongLongAndOverflow(object, &overflow);
   return !overflow;
 }
@@ -37,6 +53,30 @@ bool unbox_str(PyObject *object, int64_t *slots) {
 #endif
   Str text = read_str(object);
   std::memcpy(slots, &text, sizeof text);
+  return true;
+}
+
+/* Whether the object is a tuple of so many floats, which then are in the slots. */
+bool unbox_floats(PyObject *object, Py_ssize_t count, int64_t *slots) {
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != count) return false;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    if (!unbox_float(PyTuple_GET_ITEM(object, i), slots + i)) return false;
+  }
+  return true;
+}
+
+bool is_of_floats(const Type &type) {
+  for (const Type &part : type.parts) {
+    if (part.kind != Kind::Float) return false;
+  }
+  return type.kind == Kind::Tuple && !type.parts.empty();
+}
+
+bool unbox_tuples(const Type &type, PyObject *list, int64_t *slots) {
+  Py_ssize_t count = PyList_GET_SIZE(list), width = static_cast<Py_ssize_t>(type.parts.size());
+  for (Py_ssize_t i = 0; i < count; i++, slots += width) {
+    if (!unbox_floats(PyList_GET_ITEM(list, i), width, slots)) return false;
+  }
   return true;
 }
 
@@ -68,6 +108,7 @@ bool unbox_list(Context *context, const Type &type, PyObject *object, int64_t *s
   int64_t *data = static_cast<int64_t *>(allocate(context, count * item.slots * 8));
   *list = {count, count, data, object};
   *slot = static_cast<int64_t>(reinterpret_cast<uintptr_t>(list));
+  if (is_of_floats(item)) return unbox_tuples(item, object, data);
   switch (item.kind) {
     case Kind::Int:
       return unbox_items<unbox_int>(object, data, 1);
@@ -128,7 +169,10 @@ bool unbox(Context *context, const Type &type, PyObject *object, int64_t *slots)
       return unbox_array(type, object, slots);
     case Kind::Scalar:
       return unbox_scalar(type, object, slots);
-    default: /* sets have no order that a copy would keep; numbers and unions are results */
+    case Kind::Tensor:
+      return unbox_tensor(type, object, slots);
+    default: /* sets have no order that a copy would keep; numbers, tensors of
+              * rank 0 and unions are results */
       return false;
   }
 }

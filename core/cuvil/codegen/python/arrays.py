@@ -13,6 +13,7 @@ from cuvil.codegen.python.emit import Applied, Emit, function
 from cuvil.codegen.python.numbers import checked, wrapped
 from cuvil.codegen.python.values import (
     array,
+    in_memory,
     load_element,
     shape_of,
     store_element,
@@ -24,6 +25,7 @@ BLOCK_BYTES = 64  # of the header before the elements: native_types.h
 
 
 def _array(kind: Type) -> Array:
+    kind = in_memory(kind)
     assert isinstance(kind, Array)
     return kind
 

@@ -38,6 +38,12 @@ def _tuple(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     return struct(e.b, args)
 
 
+@function("retype")
+def _retype(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
+    """A value as one of a type that lies in memory alike."""
+    return args[0]
+
+
 @function("tuple.get")
 def _tuple_get(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     return e.b.extract_value(args[0], op.params[0])

@@ -13,6 +13,7 @@ from cuvil.codegen.python.arrays import new_array
 from cuvil.codegen.python.emit import Applied, Emit, function
 from cuvil.codegen.python.scalars import cast
 from cuvil.codegen.python.values import (
+    in_memory,
     load_element,
     scalar_type,
     shape_of,
@@ -37,6 +38,7 @@ class Operand:
 
 def operand(e: Emit, value: ir.Value, kind: Type) -> Operand:
     """An array's parts."""
+    kind = in_memory(kind)
     assert isinstance(kind, Array)
     data = e.b.extract_value(value, 0)
     return Operand(kind, data, shape_of(e.b, value, kind.rank), strides_of(e.b, value, kind))

@@ -20,6 +20,7 @@ from cuvil.ir.py_types import (
     STR,
     Array,
     Scalar,
+    Tensor,
     Tuple,
     Type,
     Union,
@@ -48,6 +49,7 @@ def scalar_type(dtype: str) -> ir.Type:
 
 def llvm_type(kind: Type) -> ir.Type:
     """The LLVM type of a value. Containers are addresses; None is a bit that nobody reads."""
+    kind = in_memory(kind)
     if kind in _PLAIN:
         return _PLAIN[kind]
     if isinstance(kind, Scalar):
@@ -62,8 +64,16 @@ def llvm_type(kind: Type) -> ir.Type:
     return PTR
 
 
+def in_memory(kind: Type) -> Type:
+    """A type as it lies in memory: a tensor as its array, a tensor of rank 0 as its element."""
+    if isinstance(kind, Tensor):
+        return kind.array
+    return Scalar(kind.dtype) if isinstance(kind, Scalar) else kind
+
+
 def slots(kind: Type) -> int:
     """How many slots a value takes in memory."""
+    kind = in_memory(kind)
     if kind == NONE:
         return 0
     if kind in (STR, NUMBER):
@@ -79,6 +89,7 @@ def slots(kind: Type) -> int:
 
 def load_value(b: ir.IRBuilder, place: ir.Value, kind: Type, at: int = 0) -> ir.Value:
     """The value in the slots from `place[at]` on."""
+    kind = in_memory(kind)
 
     def part(kind: ir.Type, index: int) -> ir.Value:
         return b.load(address(b, place, i64(at + index), I64), typ=kind, align=8)
@@ -106,6 +117,7 @@ def load_value(b: ir.IRBuilder, place: ir.Value, kind: Type, at: int = 0) -> ir.
 
 def store_value(b: ir.IRBuilder, value: ir.Value, place: ir.Value, kind: Type, at: int = 0) -> None:
     """Writes a value to the slots from `place[at]` on."""
+    kind = in_memory(kind)
 
     def put(part: ir.Value, index: int) -> None:
         b.store(part, address(b, place, i64(at + index), I64), align=8)

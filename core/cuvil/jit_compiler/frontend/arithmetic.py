@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from cuvil.ir.py_types import (
     FLOAT,
     INT,
     NUMBER,
+    Element,
     Scalar,
     Type,
     dtype_char,
@@ -113,7 +115,10 @@ def scalars(t: Translator, fn: str, a: Val, b: Val) -> Val:
     sides = [t.convert(v, common) for v in (a, b)]
     if b.is_literal and fn == "pow":
         sides[1] = Val(common, t.builder.constant(b.literal, common), b.literal)
-    result = Scalar("?") if fn in COMPARISONS else common
+    if isinstance(common, Element):
+        result: Scalar = Element("?" if fn in COMPARISONS else common.dtype, fresh=True)
+    else:
+        result = Scalar("?") if fn in COMPARISONS else common
     return t.apply(f"scalar.{fn}", sides, result)
 
 
@@ -137,6 +142,8 @@ def common_scalar(t: Translator, fn: str, a: Val, b: Val) -> Scalar:
 def operand_type(t: Translator, fn: str, common: Scalar) -> Scalar:
     """The type that operands get before an operator, given what they join to."""
     kind = np.dtype(common.dtype).kind
+    if isinstance(common, Element) and kind != "f":
+        return _element_operand(t, fn, common)
     if fn == "truediv" and kind != "f":
         found = np.true_divide(np.ones(1, common.dtype), np.ones(1, common.dtype)).dtype
         if found.char == "e":
@@ -148,6 +155,17 @@ def operand_type(t: Translator, fn: str, common: Scalar) -> Scalar:
         raise t.refusal(f"'{fn}' of floats")
     if fn in ("lshift", "rshift"):
         raise t.refusal("shifts of numpy's integers")
+    return common
+
+
+def _element_operand(t: Translator, fn: str, common: Element) -> Scalar:
+    """Of torch's bools and integers: quotients are of the default type; division by 0 raises."""
+    if fn == "truediv":
+        return Element("f")
+    if fn in ("floordiv", "mod", "pow", "lshift", "rshift"):
+        raise t.refusal(f"'{fn}' of {common}")
+    if common.dtype == "?" and fn not in (*COMPARISONS, *BITWISE):
+        raise t.refusal(f"'{fn}' of {common}")
     return common
 
 
@@ -171,11 +189,16 @@ def negate(t: Translator, value: Val) -> Val:
     if isinstance(kind, Scalar):
         if kind.dtype == "?":
             raise t.refusal("minus of numpy's bool")
-        return t.apply("scalar.neg", [value], kind)
+        return t.apply("scalar.neg", [value], made_now(kind))
     if not is_number(kind):
         raise t.refusal(f"minus of {kind}")
     site = failure(t, "neg") if kind == INT else None
     return t.apply(f"{family(kind)}.neg", [value], kind, site)
+
+
+def made_now(kind: Type) -> Type:
+    """The type of a result that nobody else holds."""
+    return replace(kind, fresh=True) if isinstance(kind, Element) else kind
 
 
 def absolute(t: Translator, value: Val) -> Val:
@@ -184,7 +207,7 @@ def absolute(t: Translator, value: Val) -> Val:
     if kind == BOOL:
         value, kind = t.convert(value, INT), INT
     if isinstance(kind, Scalar):
-        return t.apply("scalar.abs", [value], kind)
+        return t.apply("scalar.abs", [value], made_now(kind))
     if not is_number(kind):
         raise t.refusal(f"abs of {kind}")
     return t.apply(f"{family(kind)}.abs", [value], kind, failure(t, "neg"))

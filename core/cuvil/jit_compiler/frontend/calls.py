@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cuvil.engine.engine import Engine
 from cuvil.ir.py_types import (
     BOOL,
     FLOAT,
@@ -21,6 +22,7 @@ from cuvil.ir.py_types import (
     List,
     Scalar,
     Set,
+    Tensor,
     Tuple,
     Union,
     is_number,
@@ -44,6 +46,8 @@ from cuvil.jit_compiler.frontend.values import Expression, Range, Static, Val, W
 Builtin = Callable[[Translator, ast.Call], Expression]
 BUILTINS: dict[Any, Builtin] = {}
 _NUMPY: dict[Any, Builtin] = {}
+FINDERS: list[Callable[[Any], Builtin | None]] = []
+"""What knows functions of libraries that may not be there."""
 
 
 def builtin(*names: str) -> Callable[[Builtin], Builtin]:
@@ -78,6 +82,8 @@ def _call(t: Translator, node: ast.Call) -> Expression:
         found = BUILTINS.get(callee.value) or _NUMPY.get(callee.value)
     except TypeError:
         found = None
+    for find in FINDERS:
+        found = found or find(callee.value)
     if found is not None:
         return found(t, node)
     return call_function(t, callee, node)
@@ -118,7 +124,9 @@ def call_function(t: Translator, callee: Static, node: ast.Call) -> Val:
 
 
 def _call_engine(t: Translator, callee: Static, node: ast.Call) -> Val:
-    """An engine's one output: an array that Python hands over."""
+    """An engine's one output: an array, or a tensor for tensors, that Python hands over."""
+    if not isinstance(callee.value, Engine):
+        raise t.refusal("a compiled module of torch's: call its engine")
     outputs = callee.value.get_outputs()
     if len(outputs) != 1 or node.keywords:
         raise t.refusal("an engine with several outputs, or called by names")
@@ -130,7 +138,8 @@ def _call_engine(t: Translator, callee: Static, node: ast.Call) -> Val:
     if kind.dtype not in "?bBhHiIlLfd" or not dims:
         raise t.refusal(f"an engine whose output is of {name} and rank {len(dims)}")
     args = [value_of(t, a) for a in node.args]
-    return call_python(t, callee.value, None, args, kind)
+    by_tensors = any(isinstance(t.resolve(a.kind), Tensor) for a in args)
+    return call_python(t, callee.value, None, args, Tensor(kind) if by_tensors else kind)
 
 
 # -- iterators -------------------------------------------------------------------------------------
@@ -172,7 +181,7 @@ def length(t: Translator, value: Val) -> Val:
     kind = t.resolve(value.kind)
     if isinstance(kind, Tuple):
         return t.literal(len(kind.items))
-    if isinstance(kind, Array):
+    if isinstance(kind, Array | Tensor):
         return t.apply("array.extent", [value], INT, None, [0])
     names = {List: "list.len", Dict: "dict.len", Set: "set.len"}
     name = "str.len" if kind == STR else names.get(type(kind))

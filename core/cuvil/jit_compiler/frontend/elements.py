@@ -8,7 +8,17 @@ import numpy as np
 
 from cuvil.ir.names import Value
 from cuvil.ir.py_build import PyBuilder, value_block
-from cuvil.ir.py_types import BOOL, INT, Array, Scalar, Tuple, Type, is_number, numeric_join
+from cuvil.ir.py_types import (
+    BOOL,
+    INT,
+    Array,
+    Element,
+    Scalar,
+    Tuple,
+    Type,
+    is_number,
+    numeric_join,
+)
 from cuvil.jit_compiler.frontend import arithmetic
 from cuvil.jit_compiler.frontend.arithmetic import COMPARISONS
 from cuvil.jit_compiler.frontend.translator import Translator
@@ -42,7 +52,7 @@ def leaf(t: Translator, value: Expression) -> Elements:
     if not isinstance(value, Val):
         raise t.refusal("this in an expression of arrays")
     kind = t.resolve(value.kind)
-    if not (isinstance(kind, Array) or is_number(kind)):
+    if not (isinstance(kind, Array) or is_number(kind)) or isinstance(kind, Element):
         raise t.refusal(f"{kind} in an expression of arrays")
     return Leaf(Val(kind, value.ssa, value.literal))
 
@@ -166,6 +176,7 @@ def check_writable(t: Translator, kind: Array) -> None:
     """Writing to memory that others see: then the function cannot be run twice."""
     if not kind.writable:
         raise t.refusal("writing to an array that is read-only")
+    t.program.writes_arrays = True
     if not kind.fresh:
         t.program.pure = False
 

@@ -19,11 +19,12 @@ from cuvil.ir.py_types import (
     List,
     Scalar,
     Set,
+    Tensor,
     Tuple,
     Type,
     is_number,
 )
-from cuvil.jit_compiler.frontend import arithmetic, elements
+from cuvil.jit_compiler.frontend import arithmetic, elements, tensors
 from cuvil.jit_compiler.frontend.translator import Pending, Translator
 from cuvil.jit_compiler.frontend.values import Expression, Leaf, Node, Static, Val
 
@@ -122,6 +123,8 @@ def _attribute(t: Translator, node: ast.Attribute) -> Expression:
     kind = t.resolve(value.kind)
     if isinstance(kind, Array):
         return elements.attribute(t, value, kind, node.attr)
+    if isinstance(kind, Tensor):
+        return tensors.attribute(t, value, kind, node.attr)
     raise t.refusal(f"the attribute '{node.attr}' of {kind}")
 
 
@@ -144,7 +147,7 @@ def _unary(t: Translator, node: ast.UnaryOp) -> Expression:
         return t.convert(value, INT) if kind == BOOL else value
     if isinstance(node.op, ast.Invert) and (kind == INT or isinstance(kind, Scalar)):
         name = "int.invert" if kind == INT else "scalar.invert"
-        return t.apply(name, [value], kind)
+        return t.apply(name, [value], arithmetic.made_now(kind))
     raise t.refusal(f"'{ast.unparse(node)}' of {kind}")
 
 

@@ -16,9 +16,11 @@ from cuvil.ir.py_types import (
     STR,
     Array,
     Dict,
+    Element,
     List,
     Scalar,
     Set,
+    Tensor,
     Tuple,
     Type,
     is_number,
@@ -39,6 +41,7 @@ from cuvil.jit_compiler.frontend.iteration import (
 from cuvil.jit_compiler.frontend.methods import sort_list
 from cuvil.jit_compiler.frontend.translator import Translator
 from cuvil.jit_compiler.frontend.values import Expression, Range, Static, Val
+from cuvil.jit_compiler.tensors import torch_module
 
 
 @builtin("min", "max")
@@ -199,7 +202,9 @@ def _isinstance(t: Translator, node: ast.Call) -> Expression:
     sample = _SAMPLES.get(type(t.resolve(value.kind)))
     kind = t.resolve(value.kind)
     python = _PLAIN_TYPES.get(kind) or sample
-    if isinstance(kind, Scalar):
+    if isinstance(kind, Tensor | Element):
+        python = torch_module().Tensor
+    elif isinstance(kind, Scalar):
         python = np.dtype(kind.dtype).type
     if python is None:
         raise t.refusal(f"isinstance of {kind}")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuvil.ir.py_build import PyBuilder, value_block
-from cuvil.ir.py_types import BOOL, INT, STR, Array, Dict, List, Set, Tuple, Type, Unknown
+from cuvil.ir.py_types import BOOL, INT, STR, Array, Dict, List, Set, Tensor, Tuple, Type, Unknown
+from cuvil.jit_compiler.frontend import tensors
 from cuvil.jit_compiler.frontend.translator import Pending, Translator
 from cuvil.jit_compiler.frontend.values import Expression, Leaf, Node, Range, Val, Walk
 
@@ -44,6 +45,9 @@ def cursor_of(t: Translator, value: Expression) -> Cursor:
         )
     if isinstance(kind, Array):
         return _array_cursor(t, value, kind)
+    if isinstance(kind, Tensor):
+        inner = _array_cursor(t, tensors.as_array(value, kind), kind.array)
+        return Cursor(inner.length, lambda i: tensors.as_tensor(t, inner.get(i)))
     if kind == STR:
         site = t.site("IndexError", "string index out of range")
         return Cursor(

@@ -12,14 +12,16 @@ from cuvil.ir.py_types import (
     NONE,
     STR,
     Dict,
+    Element,
     List,
     Set,
+    Tensor,
     Tuple,
     Type,
     Unknown,
     can_order,
 )
-from cuvil.jit_compiler.frontend import elements
+from cuvil.jit_compiler.frontend import elements, tensors
 from cuvil.jit_compiler.frontend.comparisons import values as compare_values
 from cuvil.jit_compiler.frontend.displays import add_item, learn_key
 from cuvil.jit_compiler.frontend.expressions import (
@@ -60,6 +62,11 @@ def call_method(t: Translator, base: Expression, node: ast.Call) -> Expression:
     kind = t.resolve(value.kind)
     if kind == STR:
         return _str_method(t, value, name, node)
+    if isinstance(kind, Tensor):
+        return tensors.method(t, value, kind, name, _args(t, node, 0, 1))
+    if isinstance(kind, Element):
+        _args(t, node, 0, 0)
+        return tensors.element_method(t, value, kind, name)
     table = {List: _LIST, Dict: _DICT, Set: _SET}.get(type(kind), {})
     found = table.get(name)
     if found is None:

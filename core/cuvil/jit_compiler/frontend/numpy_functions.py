@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from cuvil.codegen.python.scalars import ROUNDING, SHARED
-from cuvil.ir.py_types import BOOL, FLOAT, INT, Array, List, Scalar, Tuple, Type, numeric_join
+from cuvil.ir.py_types import (
+    BOOL,
+    FLOAT,
+    INT,
+    Array,
+    Element,
+    List,
+    Scalar,
+    Tuple,
+    Type,
+    numeric_join,
+)
 from cuvil.jit_compiler.frontend import elements
 from cuvil.jit_compiler.frontend.calls import length, register_numpy
 from cuvil.jit_compiler.frontend.expressions import (
@@ -161,8 +172,9 @@ def _new(t: Translator, shape: Val, kind: Scalar, zeroed: bool) -> Val:
 def _zeros(t: Translator, node: ast.Call) -> Expression:
     options = options_of(t, node, 0, "shape", "dtype")
     kind = dtype_of(t, options["dtype"]) if "dtype" in options else Scalar("d")
-    made = _new(t, value_of(t, options["shape"]), kind, True)
-    if ast.unparse(node.func).endswith("ones"):
+    name = ast.unparse(node.func).rpartition(".")[2]
+    made = _new(t, value_of(t, options["shape"]), kind, name == "zeros")
+    if name == "ones":
         elements.write(t, made, t.literal(1))
     return made
 
@@ -190,7 +202,7 @@ def _like(t: Translator, node: ast.Call) -> Expression:
         raise t.refusal(f"numpy.{name} of {kind} that is not in C order")
     element = dtype_of(t, options["dtype"]) if "dtype" in options else kind.element
     shape = elements.attribute(t, model, kind, "shape")
-    made = _new(t, as_value(t, shape), element, True)
+    made = _new(t, as_value(t, shape), element, name == "zeros_like")
     if name in ("ones_like", "full_like"):
         value = value_of(t, options["fill_value"]) if "fill_value" in options else t.literal(1)
         elements.write(t, made, value)
@@ -254,7 +266,7 @@ def _array_of_items(t: Translator, node: ast.Call, value: Val, wanted: Scalar | 
     inner = item.items if isinstance(item, Tuple) else ()
     element = numeric_join(inner) if inner else item
     chars = {INT: "l", FLOAT: "d", BOOL: "?"}
-    if not isinstance(element, Scalar) and element not in chars:
+    if (not isinstance(element, Scalar) and element not in chars) or isinstance(element, Element):
         raise t.refusal(f"an array of {kind}")
     plain = element if isinstance(element, Scalar) else Scalar(chars[element])
     target = wanted or plain

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cuvil.ir.py_build import PyBuilder, value_block
-from cuvil.ir.py_types import BOOL, INT, Array, Dict, List, Set, Tuple
+from cuvil.ir.py_types import BOOL, INT, Array, Dict, Element, List, Set, Tuple
+from cuvil.jit_compiler.frontend import tensors
 from cuvil.jit_compiler.frontend.expressions import (
     as_value,
     binary,
@@ -134,6 +135,8 @@ def _augmented(t: Translator, node: ast.AugAssign) -> None:
         before = value_of(t, ast.copy_location(ast.Name(target.id, ast.Load()), target))
         kind = t.resolve(before.kind)
         after = binary(t, node.op, before, expression(t, node.value), in_place=True, node=target)
+        if isinstance(kind, Element):
+            tensors.check_in_place(t, kind, as_value(t, after))
         if not isinstance(kind, Array | List | Set):
             t.assign(target.id, as_value(t, after))
     elif isinstance(target, ast.Subscript):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from cuvil.ir.py_types import INT, NONE, STR, Array, Dict, List, Tuple
-from cuvil.jit_compiler.frontend import elements
+from cuvil.ir.py_types import BOOL, INT, NONE, STR, Array, Dict, Element, List, Tensor, Tuple
+from cuvil.jit_compiler.frontend import elements, tensors
 from cuvil.jit_compiler.frontend.displays import learn_key
 from cuvil.jit_compiler.frontend.expressions import (
     as_value,
@@ -28,6 +28,10 @@ def _subscript(t: Translator, node: ast.Subscript) -> Expression:
     kind = t.resolve(value.kind)
     if isinstance(kind, Array):
         return read_array(t, value, kind, node.slice)
+    if isinstance(kind, Tensor):
+        tensors.check_index(t, node.slice)
+        whole = tensors.as_array(value, kind)
+        return tensors.as_tensor(t, as_value(t, read_array(t, whole, kind.array, node.slice)))
     if isinstance(node.slice, ast.Slice):
         return _slice(t, value, node.slice)
     index = value_of(t, node.slice)
@@ -158,10 +162,18 @@ def _expanded(t: Translator, nodes: list[ast.expr], kind: Array) -> list[Val | a
         elif _is_new(t, node):
             found.append(None)
         else:
-            found.append(elements.as_int(t, value_of(t, node)))
+            found.append(_place(t, value_of(t, node)))
     if sum(p is not None for p in found) > kind.rank:
         raise t.refusal(f"too many indices of an array of rank {kind.rank}")
     return found
+
+
+def _place(t: Translator, index: Val) -> Val:
+    """An index as an int; bools, and torch's bytes, are masks."""
+    kind = t.resolve(index.kind)
+    if kind == BOOL or (isinstance(kind, Element) and kind.dtype == "B"):
+        raise t.refusal(f"{kind} as an index")
+    return elements.as_int(t, index)
 
 
 def _is_new(t: Translator, node: ast.expr) -> bool:
@@ -222,6 +234,9 @@ def store_item(t: Translator, target: ast.Subscript, value: Val) -> None:
     if isinstance(kind, Array):
         _store_array(t, base, kind, target, value)
         return
+    if isinstance(kind, Tensor):
+        _store_element(t, base, kind, target, value)
+        return
     if isinstance(target.slice, ast.Slice):
         raise t.refusal("assignment to a slice of a list")
     index = value_of(t, target.slice)
@@ -255,6 +270,18 @@ def _store_array(
         return
     view = read_array(t, base, kind, target.slice)
     elements.write(t, as_value(t, view), value)
+
+
+def _store_element(
+    t: Translator, base: Val, kind: Tensor, target: ast.Subscript, value: Val
+) -> None:
+    parts = _expanded(t, _indices(target.slice), kind.array)
+    indices = [p for p in parts if isinstance(p, Val)]
+    if len(indices) != len(parts) or len(indices) != kind.array.rank:
+        raise t.refusal("assignment to a part of a tensor")
+    tensors.note_write(t, kind)
+    site = t.site("IndexError", f"index out of bounds for a tensor of rank {kind.array.rank}")
+    t.do("array.set", [base, *indices, tensors.stored(t, value, kind.array)], site)
 
 
 def _element(t: Translator, value: Val, kind: Array) -> Val:

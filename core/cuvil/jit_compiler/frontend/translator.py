@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,18 +25,22 @@ from cuvil.ir.py_types import (
     STR,
     Array,
     Dict,
+    Element,
     List,
     Scalar,
     Set,
+    Size,
+    Tensor,
     Tuple,
     Type,
     Union,
     Unknown,
     is_number,
-    numeric_join,
 )
+from cuvil.jit_compiler.frontend.joins import holds, join_arrays, join_numbers
 from cuvil.jit_compiler.frontend.source import Source, Unsupported
 from cuvil.jit_compiler.frontend.values import Binding, Failure, Val
+from cuvil.jit_compiler.tensors import is_tensor
 
 Env = dict[str, Binding]
 MAX_PASSES = 24
@@ -55,7 +59,9 @@ class Program:
     takes too), translated where that was not done yet. outside_type: of a value from outside.
     guards: places outside and what stood there. more: values from outside that are passed along, as
     further arguments of the entry. pure: it can be run again. written: types of containers that are
-    changed and may be a caller's.
+    changed and may be a caller's. writes_arrays: or tensors, any at all; changed_dtypes: those of
+    tensors of a caller's. holder: what to raise for an element of a tensor that has a name, where
+    tensors are written, too.
     """
 
     callee: Callable[[Any, tuple[Type, ...], Translator], tuple[str, Type, dict[str, Type]]]
@@ -68,6 +74,9 @@ class Program:
     more: dict[str, object] = field(default_factory=dict)
     pure: bool = True
     written: set[Type] = field(default_factory=set)
+    writes_arrays: bool = False
+    changed_dtypes: set[str] = field(default_factory=set)
+    holder: Unsupported | None = None
 
 
 class Translator:
@@ -141,6 +150,8 @@ class Translator:
 
     def return_(self, value: Val) -> None:
         kind = self.resolve(value.kind)
+        if isinstance(kind, Size):
+            raise self.refusal("returning the shape of a tensor")
         for known in self.results:
             known = self.resolve(known)
             if known == kind or (known.code == kind.code and not isinstance(kind, Union)):
@@ -149,11 +160,13 @@ class Translator:
             self.results.append(kind)
         if isinstance(kind, Union):
             raise self.refusal("returning what a callee returns in several types")
+        if py.type_of(value.ssa) != kind:
+            value = self.apply("retype", [value], kind)
         self.builder.return_(value.ssa)
 
     def program_value(self, name: str, found: object) -> Val | None:
         """An array, list or dict from outside: it is passed along as one more argument."""
-        if not isinstance(found, np.ndarray | list | dict):
+        if not isinstance(found, np.ndarray | list | dict) and not is_tensor(found):
             return None
         key = f"@{name}"
         if key not in self.outside:
@@ -187,13 +200,13 @@ class Translator:
         if isinstance(kind, Dict):
             return Dict(self.resolve(kind.key), self.resolve(kind.value))
         if isinstance(kind, Tuple):
-            return Tuple(tuple(map(self.resolve, kind.items)))
+            return type(kind)(tuple(map(self.resolve, kind.items)))
         return kind
 
     def learn(self, cell: Type, kind: Type) -> Type:
         """Items of an unknown or known type get one more; the type that holds all. Raises
         Unsupported where there is none."""
-        kind, known = self.resolve(kind), self.resolve(cell)
+        kind, known = self.held(self.resolve(kind)), self.resolve(cell)
         joined = self.join(known, kind)
         if joined is None:
             raise self.refusal(f"items of types {known} and {kind} in one container")
@@ -224,9 +237,12 @@ class Translator:
         if isinstance(b, Unknown):
             return a if self.set_cell(b, a) else None
         if is_number(a) and is_number(b):
-            return numeric_join((a, b))
+            return join_numbers(a, b)
         if isinstance(a, Array) and isinstance(b, Array):
-            return _join_arrays(a, b)
+            return join_arrays(a, b)
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            array = join_arrays(a.array, b.array)
+            return None if array is None else Tensor(array)
         if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items):
             items = [self.join(x, y) for x, y in zip(a.items, b.items, strict=True)]
             return None if None in items else Tuple(tuple(items))  # type: ignore[arg-type]
@@ -260,7 +276,7 @@ class Translator:
             site = self.site("OverflowError", "an int beyond 2**53 where a float may be")
             return self.apply("number.of", [value], NUMBER, site)
         if isinstance(kind, Scalar) and is_number(source):
-            if value.is_literal and self.fits(value.literal, kind):
+            if value.is_literal and holds(kind, value.literal):
                 return Val(kind, self.builder.constant(value.literal, kind), value.literal)
             if source == INT and kind.dtype not in "lfd?":
                 site = self.site("OverflowError", f"an int that {kind} does not hold")
@@ -269,18 +285,9 @@ class Translator:
         if isinstance(kind, Tuple) and isinstance(source, Tuple):
             items = [self.convert(self.item(value, i), t) for i, t in enumerate(kind.items)]
             return self.tuple_of(items)
-        if isinstance(kind, Array | List | Set | Dict) and isinstance(source, type(kind)):
+        if isinstance(kind, Array | Tensor | List | Set | Dict) and isinstance(source, type(kind)):
             return Val(kind, value.ssa)
         raise self.refusal(f"a value of type {source} where {kind} is")
-
-    def fits(self, number: Any, kind: Scalar) -> bool:
-        """Whether a literal is a value of a numpy type, as it stands."""
-        if kind.dtype in "fd":
-            return isinstance(number, int | float)
-        if kind.dtype == "?":
-            return isinstance(number, bool)
-        limits = np.iinfo(kind.dtype)
-        return isinstance(number, int) and bool(limits.min <= number <= limits.max)
 
     def to_float(self, value: Val) -> Val:
         """A Python number as a float."""
@@ -337,7 +344,16 @@ class Translator:
         self.builder.run(fn, [a.ssa for a in args], (), site, params)
 
     def tuple_of(self, items: Sequence[Val]) -> Val:
-        return self.apply("tuple.of", items, Tuple(tuple(i.kind for i in items)))
+        return self.apply("tuple.of", items, Tuple(tuple(self.held(i.kind) for i in items)))
+
+    def held(self, kind: Type) -> Type:
+        """The type of a value that gets a name, or a place in a container."""
+        if not isinstance(kind, Element):
+            return kind
+        if not kind.fresh:
+            text = "a function that writes tensors, and gives an element a name: use .item()"
+            self.program.holder = self.program.holder or self.refusal(text)
+        return replace(kind, fresh=False)
 
     def item(self, value: Val, index: int) -> Val:
         """A member of a tuple."""
@@ -352,7 +368,7 @@ class Translator:
         return f"{name}:{self.resolve(kind).code}"
 
     def assign(self, name: str, value: Val, owned: bool = False) -> None:
-        kind = self.resolve(value.kind)
+        kind = self.held(self.resolve(value.kind))
         self.builder.set(self.slot(name, kind), value.ssa)
         self.env[name] = Binding(kind, owned=owned)
 
@@ -439,15 +455,3 @@ class Translator:
         if joined != known and joined != before:
             self.heads[key, name] = joined
             self.changed = True
-
-
-def _join_arrays(a: Array, b: Array) -> Array | None:
-    if (a.dtype, a.rank) != (b.dtype, b.rank):
-        return None
-    return Array(
-        a.dtype,
-        a.rank,
-        a.contiguous and b.contiguous,
-        a.writable and b.writable,
-        a.fresh and b.fresh,
-    )
