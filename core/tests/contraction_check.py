@@ -45,6 +45,15 @@ EVERY = [*TARGETS, IN_ORDER, BY_LANE]
 _PAIRS = "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"
 GROUPED = [
     *EVERY,
+    pytest.param(
+        replace(
+            FMA8,
+            features=f"{FMA8.features},+avxvnni",
+            dots={"u8s8x4": "llvm.x86.avx512.vpdpbusd.256"},
+        ),
+        id="8-lanes-of-groups",
+        marks=_needs("avx2", "fma", "avxvnni"),
+    ),
     *(
         pytest.param(
             replace(t.values[0], dots={"i16x2": name}), id=f"{t.id}-of-pairs", marks=t.marks

@@ -26,6 +26,7 @@ _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 FEATURES = {name: Feature(name, bit, name, implies) for bit, (name, implies) in enumerate(_ROWS)}
 
 AVX2 = ("avx2", "fma", "f16c", "bmi2")
+AVX2_VNNI = ("avxvnni", *AVX2)
 AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", *AVX2)
 
 AVX512_VNNI = ("avx512vnni", *AVX512)
@@ -38,7 +39,7 @@ CPUS: dict[str, tuple[str, ...]] = {
     "x86-64-v4": AVX512,
     "haswell": AVX2,
     "skylake": AVX2,
-    "alderlake": (*AVX2, "avxvnni"),
+    "alderlake": AVX2_VNNI,
     "skylake-avx512": AVX512,
     "icelake-server": (*AVX512, "avx512vnni"),
     "sapphirerapids": (*AVX512, "avx512vnni", "avx512bf16", "avxvnni"),

@@ -9,7 +9,15 @@ from cuvil.codegen.facts import TargetFacts
 from cuvil.targets.backend import VariantSpec
 from cuvil.targets.features import amended
 from cuvil.targets.target import Target
-from cuvil_backend_x86.features import AVX2, AVX512, AVX512_BF16, AVX512_VNNI, CPUS, FEATURES
+from cuvil_backend_x86.features import (
+    AVX2,
+    AVX2_VNNI,
+    AVX512,
+    AVX512_BF16,
+    AVX512_VNNI,
+    CPUS,
+    FEATURES,
+)
 
 LLVM_TRIPLES = {
     "x86_64-linux-gnu": "x86_64-unknown-linux-gnu",
@@ -24,15 +32,19 @@ def variants(target: Target) -> Sequence[VariantSpec]:
     """
     triple = LLVM_TRIPLES[target.triple]
     if not target.cpu and not target.features:
-        return [build(triple) for build in (_avx512_bf16, _avx512_vnni, _avx512, _avx2, _baseline)]
+        builds = _avx512_bf16, _avx512_vnni, _avx512, _avx2_vnni, _avx2, _baseline
+        return [build(triple) for build in builds]
     features = amended(FEATURES, CPUS.get(target.cpu, ()), target.features)
     if features >= set(AVX512_BF16):
         return [_avx512_bf16(triple), _avx512_vnni(triple), _avx512(triple)]
     if features >= set(AVX512_VNNI):
         return [_avx512_vnni(triple), _avx512(triple)]
-    for build, needs in ((_avx512, AVX512), (_avx2, AVX2)):
-        if features >= set(needs):
-            return [build(triple)]
+    if features >= set(AVX512):
+        return [_avx512(triple)]
+    if features >= set(AVX2_VNNI):
+        return [_avx2_vnni(triple), _avx2(triple)]
+    if features >= set(AVX2):
+        return [_avx2(triple)]
     return [_baseline(triple)]
 
 
@@ -60,6 +72,12 @@ def _avx512(triple: str) -> VariantSpec:
         dots={"i16x2": "llvm.x86.avx512.pmaddw.d.512"}, byte_pick="llvm.x86.avx512.pshuf.b.512",
     )  # fmt: skip
     return VariantSpec("avx512", AVX512, facts)
+
+
+def _avx2_vnni(triple: str) -> VariantSpec:
+    dots = {"u8s8x4": "llvm.x86.avx512.vpdpbusd.256"}
+    facts = replace(_avx2(triple).facts, features="+avxvnni", dots=dots)
+    return VariantSpec("avx2_vnni", AVX2_VNNI, facts, frozenset({"u8"}))
 
 
 def _avx2(triple: str) -> VariantSpec:
