@@ -16,10 +16,11 @@ from cuvil.codegen.macho_file import read_object
 from cuvil.errors import OptionError
 from cuvil_runtime import include_dir
 from tools.foreign import zig_environment
-from tools.foreign_cases import cases
+from tools.foreign_cases import cases, disassembler, undeclared
 
 TRIPLE = "arm64-apple-macos"
 CODES = next(case for case in cases() if case.name == "codes")
+M1 = "+v8.4a,+fp16fml"
 LINUX = {"syscall", "getauxval", "dl_iterate_phdr", "sched_getaffinity", "sched_getcpu"}
 PROGRAM = """#include "codes.h"
 int main(void) {
@@ -58,6 +59,15 @@ def test_weights_and_tables_are_constants(artefact: Artefact) -> None:
 def test_every_build_is_there(artefact: Artefact) -> None:
     assert [v["name"] for v in artefact.manifest["variants"]] == ["i8mm_bf16", "dotprod", "neon"]
     assert all(size > 0 for size in artefact.manifest["code_bytes"].values())
+
+
+def test_it_has_the_first_cpus_instructions_but_for_the_build_that_requires_others(
+    artefact: Artefact,
+) -> None:
+    if disassembler() is None:
+        pytest.skip("llvm-objdump (Debian: llvm-22) is not installed")
+    assert undeclared(artefact.files["o"], f"{M1},+i8mm,+bf16") == []
+    assert len(undeclared(artefact.files["o"], M1)) > 9
 
 
 def test_the_default_is_an_archive_and_a_library_is_refused(tmp_path: Path) -> None:
