@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 import cuvil as package
@@ -29,6 +32,48 @@ def test_a_file_of_onnx(cuvil: Command, dense: Path, tmp_path: Path) -> None:
     assert cuvil("build", tmp_path / "cuvil.yaml", "--json").json["manifest"]["name"] == "net"
 
 
+@pytest.mark.parametrize("mode", ["dynamic", "static"])
+def test_quantised_weights(cuvil: Command, tmp_path: Path, mode: str) -> None:
+    pytest.importorskip("onnxruntime.quantization", reason="needs onnxruntime: tools/setup bench")
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(256, 256)).astype(np.float32)
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+      net (float[N, 256] x, float[256, 256] w) => (float[N, 256] y) { y = MatMul(x, w) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    del model.graph.input[1]
+    onnx.save(model, tmp_path / "net.onnx")
+    sets = [random.normal(size=(4, 256)).astype(np.float32) for _ in range(3)]
+    (tmp_path / "data").mkdir()
+    for number, x in enumerate(sets):
+        np.savez(tmp_path / "data" / f"{number}.npz", x=x)
+    more = ", data: ./data" if mode == "static" else ""
+    lines = "model: {source: net.onnx}\noutput: build/libnet.so\n"
+    lines += f"quantization: {{mode: {mode}{more}}}"
+    assert cuvil("build", written(tmp_path, lines)).status == 0
+    library = tmp_path / "build" / "libnet.so"
+    found = package.load(library)(sets[0])
+    exact = sets[0] @ weights
+    assert 0 < np.abs(found - exact).max() < 0.05 * np.abs(exact).max()  # rounded, and right
+    assert library.stat().st_size < weights.nbytes
+
+
+def test_calibration_data_that_is_none(cuvil: Command, dense: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime.quantization", reason="needs onnxruntime: tools/setup bench")
+    (tmp_path / "empty").mkdir()
+    for data, said in (("empty", "there is no file .npz in it"), ("cuvil.yaml", "no file of arra")):
+        lines = f"model: {{source: ./{dense.name}}}\nquantization: {{mode: static, data: {data}}}"
+        assert said in cuvil("build", written(tmp_path, lines)).err
+
+
+def test_without_onnxruntime(
+    cuvil: Command, dense: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
+    lines = f"model: {{source: ./{dense.name}}}\nquantization: dynamic"
+    assert "quantization needs onnxruntime" in cuvil("build", written(tmp_path, lines)).err
+
+
 def test_what_a_file_says(tmp_path: Path) -> None:
     text = "model: {source: hf://org/name, task: fill-mask, max_length: 128}\noutput: made"
     read = read_project(written(tmp_path, text))
@@ -46,7 +91,13 @@ def test_what_a_file_says(tmp_path: Path) -> None:
         ("precision: fp32", "model.source is missing: hf://org/name, ./folder or file.onnx"),
         ("model: {sourc: a}", "there is no key model.sourc; there are model.source"),
         ("target: {runtime: fast}", "there is no key target.runtime"),
-        ("quantization: int8", "quantization: weights are not quantised here"),
+        ("quantization: int8\nmodel: {source: cuvil.yaml}", "quantization.mode is 'int8': one of"),
+        ("quantization: dynamic\nmodel: {source: cuvil.yaml}", "quantization is for ONNX files"),
+        (
+            "quantization: static\nmodel: {source: a.onnx}",
+            "quantization.data, a file .npz of inp",
+        ),
+        ("quantization: {bits: 4}", "there is no key quantization.bits"),
         ("opt_level: high", "opt_level is 'high', not a whole number"),
         ("model: {source: 3}", "model.source is 3, not a text"),
         ("model: {source: no.onnx}", "no.onnx: no such file or folder"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,8 +24,8 @@ def build(
     """Compiles the model of a project file, cuvil.yaml.
 
     Its keys: model.source (hf://org/name, a folder of save_pretrained, a model file), model.task,
-    model.max_length, model.pad_to_multiple_of, precision, opt_level, target.platform, target.cpu,
-    target.features, name, output.
+    model.max_length, model.pad_to_multiple_of, precision, quantization.mode, quantization.data,
+    opt_level, target.platform, target.cpu, target.features, name, output.
     """
     from cuvil.aot.write import compile_to_folder, split_output
     from cuvil.cli.compile_command import tell
@@ -36,8 +38,7 @@ def build(
         target=read.platform, cpu=read.cpu, features=read.features, precision=read.precision,
         opt_level=str(read.opt_level), name=read.name or stem,
     )  # fmt: skip
-    with progress() as stages:
-        source = _source(read, options, stages)
+    with progress() as stages, _source(read, options, stages) as source:
         made = compile_to_folder(source, folder, options, emit=kinds, progress=stages)
     if as_json:
         files = {kind: str(path) for kind, path in made.files.items()}
@@ -46,15 +47,23 @@ def build(
         tell(made, stages.total)
 
 
-def _source(project: Project, options: Options, stages: Any) -> Any:
+@contextmanager
+def _source(project: Project, options: Options, stages: Any) -> Iterator[Any]:
     from cuvil.cli.compile_command import opened
+    from cuvil.cli.quantize import quantised
 
-    if not project.of_transformers:
-        return opened(project.source, None, options, stages)
-    stages("export")
-    return _transformers().open_pretrained(
-        project.task, project.source, project.max_length, project.pad_to_multiple_of, options.name
-    )
+    if project.mode:
+        stages("quantize")
+        with quantised(project.source, project.mode, project.data) as file:
+            yield opened(file, None, options, stages)
+    elif not project.of_transformers:
+        yield opened(project.source, None, options, stages)
+    else:
+        stages("export")
+        yield _transformers().open_pretrained(
+            project.task, project.source, project.max_length, project.pad_to_multiple_of,
+            options.name,
+        )  # fmt: skip
 
 
 def _transformers() -> Any:

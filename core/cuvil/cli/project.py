@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuvil.cli.quantize import MODES
 from cuvil.errors import ModelError, OptionError
 from cuvil.integrations.transformers.tasks import TASKS
 
@@ -24,6 +25,8 @@ KEYS: Mapping[str, type] = {
     "model.max_length": int,
     "model.pad_to_multiple_of": int,
     "precision": str,
+    "quantization.mode": str,
+    "quantization.data": str,
     "opt_level": int,
     "target.platform": str,
     "target.cpu": str,
@@ -37,8 +40,8 @@ KEYS: Mapping[str, type] = {
 class Project:
     """A project file. source: `hf://org/name`, or a path of an ONNX file, a file of torch, or a
     folder of `save_pretrained`, seen from the file's folder. task: of transformers, for the first
-    and the last of these. The others are options of `cuvil compile` by other names; output is seen
-    from the file's folder, too."""
+    and the last of these. mode, data: of `quantize.quantised`; "" for none. The others are options
+    of `cuvil compile` by other names; output and data are seen from the file's folder, too."""
 
     file: Path
     source: str
@@ -46,6 +49,8 @@ class Project:
     max_length: int | None = None
     pad_to_multiple_of: int = 1
     precision: str = "fp32"
+    mode: str = ""
+    data: str = ""
     opt_level: int = 2
     platform: str = "cpu"
     cpu: str = ""
@@ -74,8 +79,11 @@ def read_project(path: str | os.PathLike[str]) -> Project:
         raise OptionError(f"{file}: model.source is missing: hf://org/name, ./folder or file.onnx")
     fields = {key.rpartition(".")[2]: value for key, value in keys.items()}
     fields["source"] = _place(file, fields["source"])
+    if "data" in fields:
+        fields["data"] = _place(file, fields["data"])
     fields["output"] = _place(file, fields.get("output", "build"))
     project = Project(file, **fields)
+    _check_quantization(project)
     _check_source(project)
     return project
 
@@ -98,6 +106,8 @@ def _flat(tree: Any, file: Path, prefix: str = "") -> dict[str, Any]:
         raise OptionError(f"{file}: {what} is to hold keys; there are {', '.join(KEYS)}")
     found: dict[str, Any] = {}
     for key, value in tree.items():
+        if key == "quantization" and isinstance(value, str):
+            value = {"mode": value}
         path = f"{prefix}{key}"
         inside = any(k.startswith(f"{path}.") for k in KEYS)
         found |= _flat(value, file, f"{path}.") if inside else {path: value}
@@ -105,11 +115,6 @@ def _flat(tree: Any, file: Path, prefix: str = "") -> dict[str, Any]:
 
 
 def _check(file: Path, key: str, value: Any) -> None:
-    if key == "quantization" or key.startswith("quantization."):
-        raise OptionError(
-            f"{file}: {key}: weights are not quantised here: use precision: bf16, or give the "
-            "ONNX file of a quantised model as model.source"
-        )
     if key not in KEYS:
         raise OptionError(f"{file}: there is no key {key}; there are {', '.join(KEYS)}")
     if type(value) is not KEYS[key]:
@@ -119,6 +124,24 @@ def _check(file: Path, key: str, value: Any) -> None:
 
 def _place(file: Path, word: str) -> str:
     return word if word.startswith("hf://") else os.path.join(file.parent, os.path.expanduser(word))
+
+
+def _check_quantization(project: Project) -> None:
+    file, mode = project.file, project.mode
+    if not mode and not project.data:
+        return
+    if mode not in MODES:
+        raise OptionError(f"{file}: quantization.mode is '{mode}': one of {', '.join(MODES)}")
+    if not project.source.endswith(".onnx"):
+        raise OptionError(
+            f"{file}: quantization is for ONNX files, not {project.source}: export the model by "
+            "torch.onnx.export, or use precision: bf16"
+        )
+    if (mode == "static") != bool(project.data):
+        raise OptionError(
+            f"{file}: quantization.data, a file .npz of inputs or a folder of them, "
+            + ("is missing" if mode == "static" else "is for static quantization")
+        )
 
 
 def _check_source(project: Project) -> None:
