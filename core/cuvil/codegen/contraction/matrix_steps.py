@@ -230,8 +230,10 @@ def tile_of(b: ir.IRBuilder, sums: Sequence[ir.Value], rows: int, columns: int) 
 
 
 def _halves(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The first halves of two vectors in one, and the second ones."""
-    return _chosen(b, x, y, (0, 1, 4, 5)), _chosen(b, x, y, (2, 3, 6, 7))
+    """The first halves of two vectors in one, and the second ones: these before, since the former
+    can then take the place of x."""
+    second = _chosen(b, x, y, (2, 3, 6, 7))
+    return _chosen(b, x, y, (0, 1, 4, 5)), second
 
 
 def _interleaved(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> tuple[ir.Value, ir.Value]:
