@@ -153,10 +153,10 @@ def compile_graph(
     backend, target = targets.host
     progress("rewrite")
     special = special_graphs(graph, options.specialize)
+    variants = variants or variants_of(backend, target, options.variant)
     for each in (graph, *(other for _, other in special)):
-        _rewrite(each, options, targets)
-    chosen = useful(variants or variants_of(backend, target, options.variant), graph)
-    chosen = chosen[:1] if best_only else chosen
+        _rewrite(each, options, targets, variants)
+    chosen = useful(variants, graph)[: 1 if best_only else None]
     progress("plan")
     facts = [v.facts for v in chosen]
     rows = usable(wanted_rows((*backend.kernels, *CORE_ROWS), options), facts)
@@ -225,15 +225,19 @@ def _setting(
 
 def rewrite_graph(graph: Graph, options: Options) -> None:
     """Runs the rules of a compile on a graph, and nothing else of it."""
-    _rewrite(graph, options, resolve(options.target, options.cpu, options.features))
+    targets = resolve(options.target, options.cpu, options.features)
+    _rewrite(graph, options, targets, variants_of(*targets.host, options.variant))
 
 
-def _rewrite(graph: Graph, options: Options, targets: Targets) -> None:
+def _rewrite(
+    graph: Graph, options: Options, targets: Targets, variants: Sequence[VariantSpec]
+) -> None:
     """Runs the rules that the options ask for on a graph that keeps its promises."""
     check_promises(graph)
     check = verify_after if verifying() else None
     with own_faults(f"{graph.name}: rewriting"):
-        run_phases(graph, RewriteOptions(selection(options), after_phase=check), targets.rules())
+        chosen = selection(options, any(v.facts.fast_bytes for v in variants))
+        run_phases(graph, RewriteOptions(chosen, after_phase=check), targets.rules())
 
 
 def _plan(
@@ -325,13 +329,18 @@ def wanted_rows(rows: Sequence[KernelRow], options: Options) -> list[KernelRow]:
     return [row for row in rows if row.kind not in off]
 
 
-def selection(options: Options) -> Selection:
-    """The rewrite rules that the options ask for."""
+def selection(options: Options, fast_bytes: bool = True) -> Selection:
+    """The rewrite rules that the options ask for. fast_bytes: whether sums of bytes are as fast as
+    Winograd's way on floats."""
     passes = options.passes if options.graph_fusion and options.opt_level > 0 else ()
     enable = (*options.enable_rules, *PRECISIONS[options.precision])
     if options.precision == "bf16" and "winograd" in options.disable_kernels:
         enable = (*enable, "bf16_every_conv")
-    return Selection(passes, options.disable_rules, enable)
+    disable = options.disable_rules
+    by_tiles = options.opt_level > 0 and "winograd" not in options.disable_kernels
+    if by_tiles and not fast_bytes and "quantized_conv" not in disable:
+        disable, enable = (*disable, "quantized_conv"), (*enable, "plain_quantized_conv")
+    return Selection(passes, disable, enable)
 
 
 def _bitcode(backend: Backend, target: Target, needed: bool) -> tuple[str, ...]:

@@ -12,6 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cuvil
 from cuvil.engine.front_door import runnable_variants
+from cuvil.frontends.onnx import import_model
+from cuvil.ir import nest
+from cuvil.options import Options
+from cuvil.pipeline import compile_graph
 from cuvil.targets.registry import find
 
 RNG = np.random.default_rng(3)
@@ -51,10 +55,9 @@ class Net:
         """Its output is the codes of y."""
         scale = self.number("last", np.float32(0.05))
         self.nodes.append(helper.make_node("QuantizeLinear", [y, scale, "zero"], ["y"]))
-        graph = helper.make_graph(
-            self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x)],
-            [helper.make_tensor_value_info("y", self.proto, list("nchw"[: len(x)]))], self.constants,
-        )  # fmt: skip
+        given = helper.make_tensor_value_info("x", TensorProto.FLOAT, x)
+        made = helper.make_tensor_value_info("y", self.proto, list("nchw"[: len(x)]))
+        graph = helper.make_graph(self.nodes, "net", [given], [made], self.constants)
         opset = [helper.make_opsetid("", 19)]
         data: bytes = helper.make_model(
             graph, opset_imports=opset, ir_version=9
@@ -89,13 +92,22 @@ def image(kind: str) -> tuple[bytes, tuple[int, ...]]:
     return net.model((1, 3, 18, 18), net.node("Add", [net.round_trip(b, 0.05), a])), (1, 3, 18, 18)
 
 
+def wide_image(kind: str) -> tuple[bytes, tuple[int, ...]]:
+    """A convolution that takes fewer products on floats."""
+    net = Net(kind)
+    x = net.round_trip("x", 0.02)
+    kernel = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
+    h = net.node("Conv", [x, net.weights(64, 64, 3, 3, axis=0)], **kernel)
+    return net.model((1, 64, 20, 20), h), (1, 64, 20, 20)
+
+
 def builds() -> list[str]:
     backend, target = find("cpu")
     return [v.name for v in runnable_variants(backend, target) if "bf16" not in v.products]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [perceptron, image])
+@pytest.mark.parametrize("make", [perceptron, image, wide_image])
 def test_codes_are_those_of_onnx_runtime_within_one(make: Any, kind: str) -> None:
     data, shape = make(kind)
     x = RNG.standard_normal(shape).astype(np.float32)
@@ -109,3 +121,11 @@ def test_codes_are_those_of_onnx_runtime_within_one(make: Any, kind: str) -> Non
         assert np.abs(got.astype(int) - want).max() <= 1, name
     first = next(iter(results.values()))
     assert all(np.abs(got.astype(int) - first).max() <= 1 for got in results.values())
+
+
+@pytest.mark.parametrize(("variant", "kind"), [("avx2", "winograd"), ("avx2_vnni", "contract")])
+def test_where_bytes_are_slow_fewer_products_are_of_floats(variant: str, kind: str) -> None:
+    options = Options(variant=variant)
+    built = compile_graph(import_model(wide_image("u8")[0]), options)
+    ops = [op for kernel in built.plan.kernels.values() for op in kernel.body.block.ops]
+    assert {op.kind.data for op in ops if isinstance(op, nest.TemplateOp)} == {kind}

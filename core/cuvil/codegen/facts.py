@@ -81,6 +81,12 @@ class TargetFacts:
         return (integer and self.integer_registers) or self.vector_registers
 
     @property
+    def fast_bytes(self) -> bool:
+        """Whether sums of bytes are not slower than fewer products of floats: they are where bytes
+        are multiplied as 16-bit integers."""
+        return not (set(self.dots) == {"i16x2"} and not self.scalar and not self.matrices)
+
+    @property
     def scalar(self) -> bool:
         """Whether there are no vector registers."""
         return self.vector_bits <= 32

@@ -45,8 +45,11 @@ def quantized_conv(b: Rewriter, op: Operation) -> Value | None:
     Few channels, as of a network's first image, get zeros beside them up to whole groups.
     """
     factors = conv_factors(b, op)
-    if isinstance(factors, str):
-        return None
+    return None if isinstance(factors, str) else conv_of(b, op, factors)
+
+
+def conv_of(b: Rewriter, op: Operation, factors: Factors) -> Value:
+    """The convolution of these bytes."""
     missing = _missing(dims_of(op.operands[1]))
     if missing:
         factors = _widened(b, factors, missing)
