@@ -143,6 +143,21 @@ def test_dynamic_sizes_compile_once() -> None:
     assert len(graphs) == 1
 
 
+def test_numbers_and_pads_of_any_size() -> None:
+    def model(x: Any, eps: float, multiple: int) -> Any:
+        y = F.layer_norm(x, x.shape[-1:], eps=eps)
+        pads = (0, -x.shape[1] % multiple)
+        return F.pad(y, pads), F.pad(y, pads, mode="replicate"), F.pad(y, pads, mode="reflect")
+
+    run = compiled(model, dynamic=True)
+    for rows, columns, eps in ((2, 5, 1e-5), (3, 9, 1e-2)):
+        x = torch.randn(rows, columns)
+        torch.testing.assert_close(run(x, eps, 4), model(x, eps, 4), rtol=1e-4, atol=1e-5)
+    run = compiled(lambda x, n: x.roll(n) * n, dynamic=True)
+    for number in (3, -2, 5):
+        torch.testing.assert_close(run(x, number), x.roll(number) * number)
+
+
 def test_mark_dynamic_with_a_guard() -> None:
     def model(x: Any) -> Any:
         return x[:8].sum(0) if x.shape[0] > 8 else x.sum(0) * 2

@@ -1,10 +1,11 @@
 """python -m tools.torch_ops: how much of torch's operator database the backend compiles.
 
-    python -m tools.torch_ops [--ops NAME,NAME] [--all] [--samples 8] [--every N]
+    python -m tools.torch_ops [--ops NAME,NAME] [--all] [--samples 8] [--every N] [--dynamic]
 
 Every operator of `op_db` runs on cpu samples of float32, int64 and bool through torch.compile
 with fullgraph=True, and is compared with eager. Results are kept in a file, so that a run which
-was stopped goes on where it was; `--again` forgets them. Ends with 1 where a result is wrong.
+was stopped goes on where it was; `--again` forgets them (and so it must be where other options
+are given). Ends with 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for case in wanted:
         if case.label in done:
             continue
-        row = {"case": case.label, **check(case, most)}
+        row = {"case": case.label, **check(case, most, options.dynamic)}
         append(path, row)
         done[case.label] = row
         print(f"{row['result']:9} {case.label} {row['why'][:150]}", flush=True)
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--samples", type=int, default=8, help="samples per operator and type")
     parser.add_argument("--every", type=int, default=1, help="only every so many-th case")
     parser.add_argument("--start", type=int, default=0, help="the first case of --every")
+    parser.add_argument("--dynamic", action="store_true", help="sizes are symbolic")
     parser.add_argument("--again", action="store_true", help="forget earlier results")
     parser.add_argument("--results", default="build/torch_ops.jsonl", help="where they are kept")
     return parser

@@ -24,22 +24,22 @@ _DIM_PLACE = {"topk": 1, "kthvalue": 1}  # where arguments have the axis
 _ANY = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 
 
-def check(case: Case, most: int | None) -> Result:
+def check(case: Case, most: int | None, dynamic: bool = False) -> Result:
     """{"result": "native" | "fallback" | "wrong" | "left out", "why": ..., "samples": ...}.
 
     All samples are one graph first. Where that is not captured, or is not equal to eager, every
-    sample is a graph of its own, and the worst of them counts.
+    sample is a graph of its own, and the worst of them counts. dynamic: sizes are symbolic.
     """
     samples = list(case.samples(most))
-    found = [_checked(case, samples)] if samples else [("left out", "no samples")]
+    found = [_checked(case, samples, dynamic)] if samples else [("left out", "no samples")]
     if found[0][0] in ("wrong", "left out") and len(samples) > 1:
-        found = [_checked(case, [sample]) for sample in samples]
+        found = [_checked(case, [sample], dynamic) for sample in samples]
     order = ("wrong", "fallback", "native", "left out")
     worst = min(found, key=lambda one: order.index(one[0]))
     return {"result": worst[0], "why": worst[1], "samples": len(samples)}
 
 
-def _checked(case: Case, samples: Samples) -> tuple[str, str]:
+def _checked(case: Case, samples: Samples, dynamic: bool) -> tuple[str, str]:
     """What becomes of these samples in one graph, and why."""
 
     def call(samples: Samples) -> list[Any]:
@@ -52,18 +52,20 @@ def _checked(case: Case, samples: Samples) -> tuple[str, str]:
         except Exception as error:
             return "left out", _first_line(error)
         try:
-            return _compared(case, call, samples, wanted)
+            return _compared(case, call, samples, wanted, dynamic)
         except Exception as error:
-            return _blamed(call, samples, _first_line(error))
+            return _blamed(call, samples, dynamic, _first_line(error))
         finally:
             torch._dynamo.reset()
 
 
-def _blamed(call: Callable[..., Any], samples: Samples, reason: str) -> tuple[str, str]:
+def _blamed(
+    call: Callable[..., Any], samples: Samples, dynamic: bool, reason: str
+) -> tuple[str, str]:
     """An error is ours only where a backend that does nothing can have the graph."""
     torch._dynamo.reset()
     try:
-        _run(torch.compile(call, backend=_nothing, fullgraph=True, dynamic=False), samples)
+        _run(torch.compile(call, backend=_nothing, fullgraph=True, dynamic=dynamic), samples)
     except Exception as error:
         return "left out", _first_line(error)
     return "wrong", reason
@@ -81,10 +83,10 @@ def _run(call: Callable[..., Any], samples: Samples) -> list[Any]:
 
 
 def _compared(
-    case: Case, call: Callable[..., Any], samples: Samples, wanted: list[Any]
+    case: Case, call: Callable[..., Any], samples: Samples, wanted: list[Any], dynamic: bool
 ) -> tuple[str, str]:
     compiled = torch.compile(
-        call, backend=backend, fullgraph=True, dynamic=False, options={"cache": False}
+        call, backend=backend, fullgraph=True, dynamic=dynamic, options={"cache": False}
     )
     with observed() as graphs:
         got = _run(compiled, samples)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch._dynamo.exc import RestartAnalysis
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext
 from torch.fx import GraphModule
@@ -43,6 +44,7 @@ def backend(
     if wants_gradients(example_inputs):
         _warn_of_gradients(module)
         return module.forward
+    guard_numbers(example_inputs)
     statics = frozenset(map(id, static_tensors(module, example_inputs)))
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
     written: set[int] = set()
@@ -60,6 +62,8 @@ def backend(
             inference_compiler=compile_inference,
             decompositions=decompositions(),
         )
+    except RestartAnalysis:  # a number has become part of the graph: dynamo traces it once more
+        raise
     except Exception as error:  # torch's own, of any class: it cannot take the graph apart
         if settings.fallback == "error":
             raise
@@ -73,6 +77,14 @@ def wants_gradients(inputs: Sequence[Any]) -> bool:
     return torch.is_grad_enabled() and any(
         isinstance(x, torch.Tensor) and x.requires_grad for x in inputs
     )
+
+
+def guard_numbers(inputs: Sequence[Any]) -> None:
+    """Guards that numbers among the arguments are not negative, which symbols of compiled code
+    never are; one that is becomes part of the graph."""
+    for x in inputs:
+        if isinstance(x, torch.SymInt) and not x >= 0:
+            int(x)
 
 
 def static_tensors(module: GraphModule, inputs: Sequence[Any]) -> list[torch.Tensor]:

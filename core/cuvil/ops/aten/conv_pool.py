@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cuvil.ir.dims import Dim, dim_max
+from cuvil.ir.dims import Dim, dim_max, known_ge
 from cuvil.ops.aten.context import Cx, Value
 from cuvil.ops.aten.promotion import cast
 from cuvil.ops.aten.registry import aten, aten_rows
+from cuvil.ops.compose.helpers import static
 
 Ints = Sequence[int]
 
@@ -41,7 +42,11 @@ def convolution(
     n = cx.type(x).rank - 2
     pads = per_axis(padding, n) * 2
     operands = [x, weight] if bias is None else [x, weight, bias]
-    window = {"strides": per_axis(stride, n), "dilations": per_axis(dilation, n), "groups": groups}
+    window = {
+        "strides": static(cx, per_axis(stride, n), "the strides of a convolution"),
+        "dilations": static(cx, per_axis(dilation, n), "the dilations of a convolution"),
+        "groups": static(cx, [groups], "the groups of a convolution")[0],
+    }
     if 0 in cx.result.dims:
         return cx.b.broadcast(cx.b.scalar(0, x), dims=cx.result.dims)
     if not transposed:
@@ -62,9 +67,9 @@ def _windows_of(
 ) -> dict[str, Any]:
     """What a pool over n spatial axes reads; without strides the windows lie side by side."""
     return {
-        "kernel": per_axis(kernel_size, n),
-        "strides": per_axis(stride or kernel_size, n),
-        "dilations": per_axis(dilation, n),
+        "kernel": static(cx, per_axis(kernel_size, n), "the windows of a pool"),
+        "strides": static(cx, per_axis(stride or kernel_size, n), "the strides of a pool"),
+        "dilations": static(cx, per_axis(dilation, n), "the dilations of a pool"),
         "pads": per_axis(padding, n) * 2,
         "out": cx.result.dims[-n:],
     }
@@ -319,9 +324,9 @@ def own_pad(mode: str) -> Callable[..., Value]:
     def compose(cx: Cx, x: Value, padding: Ints) -> Value:
         low, high = _pads(cx, x, padding)
         zero = cx.b.scalar(0, x)
-        if any(p < 0 for p in (*low, *high)):  # torch repeats what it crops
+        if not all(known_ge(p, 0) for p in (*low, *high)):  # torch repeats what it crops
             if mode != "edge":
-                cx.fail("negative pads by reflection")
+                cx.fail("pads by reflection that are or may be negative")
             return _shifted(cx, x, low)
         return cx.b.pad(x, zero, low=low, high=high, mode=mode)
 
@@ -333,7 +338,8 @@ def _shifted(cx: Cx, x: Value, low: Ints) -> Value:
     b = cx.b
     for axis, (first, extent) in enumerate(zip(low, cx.result.dims, strict=True)):
         last = b.dims(dims=(cx.dims(x)[axis] - 1,), shape=(), dtype="i64")
-        place = b.sub(b.iota(dims=(extent,), axis=0), b.scalar(first, "i64"))
+        place = b.iota(dims=(extent,), axis=0)
+        place = b.sub(place, b.dims(dims=(first,), shape=(), dtype="i64"))
         place = b.min(b.max(place, b.scalar(0, "i64")), last)
         if first or extent != cx.dims(x)[axis]:
             x = b.gather(x, place, axis=axis)
