@@ -8,8 +8,9 @@ import pytest
 from foreign.machines import EVERY
 
 from tools.bench.cross_counts import of_product
-from tools.bench.instructions import CountError, executed, lacking
+from tools.bench.instructions import executed
 from tools.foreign import Machine, compile_c
+from tools.plugins import PluginError, lacking
 
 LOOP = "int main(int count, char **words) { return count < 2 || turn(atoi(words[1])); }"
 TURN = """
@@ -33,7 +34,7 @@ def test_every_instruction_counts(machine: Machine, tmp_path: Path) -> None:
     program = compile_c(machine, [tmp_path / "loop.c"], tmp_path / "loop", ["-static"])
     few, many = (executed(machine, program, [turns]).instructions for turns in (10_000, 30_000))
     assert 7 <= (many - few) / 20_000 <= 10  # six, and what counts and jumps
-    with pytest.raises(CountError, match="loop ended with 1"):
+    with pytest.raises(PluginError, match="loop ended with 1"):
         executed(machine, program, [])
 
 

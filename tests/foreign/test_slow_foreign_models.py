@@ -16,7 +16,7 @@ from tools.foreign import Machine
 from tools.models import trials
 from tools.models.judge import OnnxRuntime, assert_close
 
-NAMES = ["silero-vad", "ocr-cls", "magika", "resnet18", "resnet18-u8s8"]
+NAMES = ["silero-vad", "ocr-cls", "magika", "mobilenet-v2", "resnet18", "resnet18-u8s8"]
 
 
 @EVERY

@@ -14,9 +14,10 @@ from onnx import numpy_helper
 from cuvil.options import Options
 from tools.bench import openblas
 from tools.bench.flops import model_flops
-from tools.bench.instructions import Count, CountError, lacking, of_model
+from tools.bench.instructions import Count, of_model
 from tools.foreign import ForeignError, Machine
 from tools.models import zoo
+from tools.plugins import PluginError, lacking
 
 MODELS = ("silero-vad-ifless", "ocr-cls", "magika", "mobilenet-v2", "resnet18", "resnet18-u8s8")
 PRODUCTS = (  # rows, inner, columns: of BERT, of a classifier's last layers, of convolutions
@@ -66,7 +67,7 @@ def _product(machine: Machine, shape: Shape) -> str:
     def cell(count: Callable[[], Count]) -> str:
         try:
             found = count()
-        except (CountError, ForeignError, openblas.OpenBlasError) as error:
+        except (PluginError, ForeignError, openblas.OpenBlasError) as error:
             return str(error)
         return f"{found.instructions / macs:.3f} ({found.said})"
 

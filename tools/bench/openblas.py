@@ -39,7 +39,7 @@ def library(machine: Machine) -> Path:
 def product(machine: Machine, shape: tuple[int, int, int]) -> Count:
     """A product of matrices [rows, inner] and [inner, columns] of floats, given as (rows, inner,
     columns), on one thread; `said` is the cpu that it took the machine's for. Raises OpenBlasError,
-    CountError."""
+    PluginError."""
     rows, inner, columns = shape
     place = library(machine)
     paths = sorted({str(file.parent) for file in _root(machine).rglob("*.so.*")})

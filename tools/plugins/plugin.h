@@ -1,10 +1,9 @@
-/* Counts the instructions that an emulated program executes, in all its threads: a plugin of QEMU.
- *
- *   qemu-ARCH -plugin file=instructions.so,to=FILE PROGRAM    FILE gets the count when it ends
- *
- * Emulators of distributions come without the header that declares what plugins call; the few
- * functions that are needed here are declared as QEMU documents them (version 1 of the interface).
- */
+/* What plugins of QEMU call, as QEMU documents it (version 1 of the interface): emulators of
+ * distributions come without the header that declares it. Part of a plugin: its argument "to=FILE",
+ * where it tells what it saw when the program ends. */
+#ifndef PLUGIN_H
+#define PLUGIN_H
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,40 +11,40 @@
 #define EXPORT __attribute__((visibility("default")))
 
 typedef uint64_t plugin_id;
+typedef uint32_t access_kind;
 struct qemu_plugin_tb;
+struct qemu_plugin_insn;
 
-enum { READS_NO_REGISTERS = 0 };
+enum { READS_NO_REGISTERS = 0, READS_AND_WRITES = 3 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
                                            void (*translated)(plugin_id, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block,
                                           void (*executed)(unsigned cpu, void *data), int flags,
                                           void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
+                                      void (*accessed)(unsigned cpu, access_kind kind,
+                                                       uint64_t address, void *data),
+                                      int flags, int which, void *data);
 void qemu_plugin_register_atexit_cb(plugin_id id, void (*ended)(plugin_id, void *), void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t place);
+char *qemu_plugin_insn_disas(const struct qemu_plugin_insn *instruction);
+unsigned qemu_plugin_mem_size_shift(access_kind kind);
 
 EXPORT int qemu_plugin_version = 1;
 
-static uint64_t count;
+/* The plugin's own: what it does with a block of instructions, and what it tells at the end. */
+static void translated(plugin_id id, struct qemu_plugin_tb *block);
+static void tell(FILE *to);
+
 static char file[4096];
-
-/* data: how many instructions the block has, as a pointer. */
-static void executed(unsigned cpu, void *data) {
-  (void)cpu;
-  __atomic_fetch_add(&count, (uintptr_t)data, __ATOMIC_RELAXED);
-}
-
-static void translated(plugin_id id, struct qemu_plugin_tb *block) {
-  (void)id;
-  uintptr_t instructions = qemu_plugin_tb_n_insns(block);
-  qemu_plugin_register_vcpu_tb_exec_cb(block, executed, READS_NO_REGISTERS, (void *)instructions);
-}
 
 static void ended(plugin_id id, void *data) {
   (void)id, (void)data;
   FILE *to = fopen(file, "w");
   if (!to) return;
-  fprintf(to, "%" PRIu64 "\n", count);
+  tell(to);
   fclose(to);
 }
 
@@ -59,3 +58,5 @@ EXPORT int qemu_plugin_install(plugin_id id, const void *machine, int words, cha
   qemu_plugin_register_atexit_cb(id, ended, NULL);
   return 0;
 }
+
+#endif
