@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from cuvil.aot.header import c_name
+from cuvil.aot.link import linkers
 from cuvil.aot.write import Artefact
 from tools.foreign import zig_environment
 
@@ -89,6 +91,20 @@ def run_on(board: Board, calls: Sequence[Call], folder: Path) -> list[list[np.nd
     said = _checked([*board.run, *SEMIHOSTING, "-kernel", str(program)])
     lines = iter(said.split())
     return [[_array(next(lines), out) for out in call.outputs] for call in calls]
+
+
+def undefined_in_link(archive: Path) -> set[str]:
+    """The symbols that a linker misses when it is given an archive and nothing else."""
+    linker = next((words for words in linkers() if "ld.lld" in words.command[-1]), None)
+    if linker is None:
+        pytest.skip("no ld.lld (pip install ziglang)")
+    command = [*linker.command, "--whole-archive", str(archive), "--error-limit=0"]
+    done = subprocess.run(
+        [*command, "-o", str(archive.with_suffix(".elf"))],
+        env=zig_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "undefined symbol" in done.stderr or done.returncode == 0, done.stderr
+    return set(re.findall(r"undefined symbol: (\S+)", done.stderr))
 
 
 def _checked(command: Sequence[str]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from microcontrollers.boards import BOARDS, Call, run_on
+from microcontrollers.boards import BOARDS, Call, run_on, undefined_in_link
 from microcontrollers.cases import CASES
 from onnx.reference import ReferenceEvaluator
 
 from cuvil.aot.write import compile_to_folder
+from cuvil.cli import main
 from cuvil.options import Options
 
 
@@ -25,16 +27,34 @@ def call(name: str, board: str, folder: Path) -> Call:
     return Call(made, case.inputs, outputs, [now for _, _, now in case.extents], case.shapes)
 
 
-@pytest.mark.parametrize("board", BOARDS)
-def test_numbers_are_right(board: str, tmp_path: Path) -> None:
-    BOARDS[board].need()
-    calls = [call(name, board, tmp_path) for name in CASES]
-    found = run_on(BOARDS[board], calls, tmp_path)
-    for name, one, results in zip(CASES, calls, found, strict=True):
+@pytest.fixture(scope="module", params=BOARDS)
+def board(request: pytest.FixtureRequest, tmp_path_factory) -> tuple[str, list[Call]]:
+    """A board, and all cases compiled for it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return request.param, [call(name, request.param, folder) for name in CASES]
+
+
+def test_numbers_are_right(board: tuple[str, list[Call]], tmp_path: Path) -> None:
+    name, calls = board
+    BOARDS[name].need()
+    found = run_on(BOARDS[name], calls, tmp_path)
+    for case, one, results in zip(CASES, calls, found, strict=True):
         for result, right in zip(results, one.outputs, strict=True):
-            where = f"{name} on {board}"
+            where = f"{case} on {name}"
             if right.dtype.kind == "f":
                 small = 2e-3 if right.dtype == np.float16 else 1e-5
                 np.testing.assert_allclose(result, right, small, small, err_msg=where)
             else:
                 np.testing.assert_array_equal(result, right, err_msg=where)
+
+
+def test_inspect_lists_what_links_bring(
+    board: tuple[str, list[Call]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a linker misses of each model, which is arithmetic and memory."""
+    for one in board[1]:
+        archive = one.made.files["a"]
+        assert main(["inspect", str(archive), "--json"]) == 0
+        listed = json.loads(capsys.readouterr().out)["undefined"]
+        assert set(listed) == undefined_in_link(archive)
+        assert len(listed) == len(set(listed))
