@@ -69,7 +69,7 @@ numerics: setup  ## the largest error of every scalar function over all float32,
 bench: setup-bench  ## speed beside the installed peers; BENCH=--quick, BENCH=--publish
 	$(PYTHON_ENV) -m tools.bench $(BENCH)
 
-bench-cross: setup-qemu  ## kernels for other machines, as llvm-mca sees them; sizes of models
+bench-cross: setup-qemu  ## kernels for other machines, as llvm-mca sees them; instructions, sizes of models
 	$(PYTHON_ENV) -m tools.bench.cross
 
 bench-ablation: setup-bench  ## what each optimisation is worth, on BERT and ResNet-50
