@@ -167,3 +167,10 @@ def test_results_outlive_the_call():
     row, table = rows(50)
     del table
     assert alike(row, np.eye(50)[1])
+
+
+def test_a_bool_is_a_mask_and_no_index():
+    def masked(a, n):
+        return a[n > 0].shape
+
+    check(masked, (np.zeros(3), 1), native=False)
