@@ -24,7 +24,10 @@ def _relu6(p, x):  # type: ignore[no-untyped-def]
         ),
         case(lambda b, x: b.mul(b.hardsigmoid(x, alpha=1 / 6, beta=0.5), x), x="[B, 9] f32"),
     ],
-    near_miss=case(lambda b, x: b.mul(b.hardsigmoid(x, alpha=0.2, beta=0.5), x), x="[B, 9] f32"),
+    near_miss=[
+        case(lambda b, x: b.mul(b.hardsigmoid(x, alpha=0.2, beta=0.5), x), x="[B, 9] f32"),
+        case(lambda b, x: b.mul(b.hardsigmoid(x, alpha=1 / 6, beta=0.4), x), x="[B, 9] f32"),
+    ],
     tolerance=1e-6,
 )
 def hardswish(b: Rewriter, x: Value, alpha: float = 1 / 6, beta: float = 0.5) -> Value | None:
