@@ -57,8 +57,15 @@ def test_writes_through_views_are_seen() -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[2:], lambda x: x[:, :1].expand(6, 8)],
-    ids=["transposed", "every other", "offset", "repeated"],
+    [
+        lambda x: x.t(),
+        lambda x: x[:, ::2],
+        lambda x: x[2:],
+        lambda x: x[:, :1].expand(6, 8),
+        lambda x: x[:0],
+        torch._neg_view,
+    ],
+    ids=["transposed", "every other", "offset", "repeated", "empty", "negative"],
 )
 def test_inputs_need_not_be_contiguous(view: Callable[[Any], Any]) -> None:
     same(lambda x: F.relu(x + 1) * 2, view(torch.randn(6, 8)))
@@ -265,6 +272,29 @@ def test_fallback_can_be_an_error_that_names_the_line() -> None:
 
     with pytest.raises(cuvil.UnsupportedError, match=r"linalg_qr.* at .*semantics.py:\d+ in model"):
         compiled(model)(torch.randn(3, 3))
+
+
+def test_results_live_on_and_are_new_at_every_call() -> None:
+    run = compiled(lambda x: (x * 2, x[:, 0].sum(), (x > 0).sum(1).to(torch.int32)))
+    x = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    first, again = run(x), run(x)
+    del run
+    first[0].add_(1)
+    assert torch.equal(again[0], x * 2)
+    assert again[1].item() == 4
+    assert again[2].tolist() == [1, 2]
+
+
+def test_sizes_that_a_run_finds() -> None:
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    try:
+        run = compiled(lambda x: (x.nonzero(), x + 1))
+        for x in (torch.tensor([[0, 1, 2], [0, 0, 3]]), torch.zeros(2, 3)):
+            found, more = run(x)
+            assert found.tolist() == x.nonzero().tolist()
+            assert torch.equal(more, x + 1)
+    finally:
+        torch._dynamo.config.capture_dynamic_output_shape_ops = False
 
 
 def test_an_unknown_option_is_named() -> None:

@@ -29,6 +29,19 @@ class NativeModel:
     def threads(self) -> int: ...
     def arena_bytes(self) -> int: ...
 
+class TensorCall:
+    def __init__(
+        self,
+        model: NativeModel,
+        exchange: Any,
+        classes: tuple[type, ...],
+        declined: str,
+        inputs: Sequence[tuple[int, bool, Sequence[int]]],
+        outputs: Sequence[Sequence[int]],
+        constants: Sequence[tuple[int, Any]],
+    ) -> None: ...
+    def __call__(self, args: Sequence[Any]) -> list[Any] | None: ...
+
 def open_object(
     object: Any,
     origin: str,

@@ -74,6 +74,30 @@ class Model:
         sites = [site.partition("\t") for site in self._native.sites()]
         return outputs, [Launch(sites[s][0], sites[s][2], begin, end) for s, begin, end in rows]
 
+    def tensor_call(
+        self,
+        exchange: Any,
+        classes: tuple[type, ...],
+        declined: str,
+        inputs: Sequence[tuple[int, bool, Sequence[int]]],
+        outputs: Sequence[Sequence[int]],
+        constants: Sequence[tuple[int, Any]] = (),
+    ) -> Callable[[Sequence[Any]], list[Any] | None]:
+        """A function that runs the model with a framework's tensors, in one step.
+
+        It takes a list or tuple of arguments and gives the outputs as new tensors; or None, without
+        running, where an argument is not a dense tensor on the cpu of one of `classes` and of the
+        input's type and rank, or its method `declined` is true (memory does not hold its elements).
+        exchange: the classes' `__dlpack_c_exchange_api__`. inputs: for each
+        its place among the arguments, whether it is an int, and the axes from the slowest to the
+        fastest of a tensor that is dense in another order than row-major (the model takes it
+        transposed so). outputs: likewise their axes. constants: tensors that must stand at these
+        places, not written to since (their `_version` and address are compared); else None.
+        """
+        return _runtime.TensorCall(
+            self._native, exchange, classes, declined, inputs, outputs, constants
+        )
+
     def cancel(self) -> None:
         """Stops all runs in flight, from any thread: they raise `CancelledError`."""
         self._native.cancel()

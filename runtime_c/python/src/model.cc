@@ -197,22 +197,6 @@ void Model::cancel() {
 
 namespace {
 
-/* Values of one call: on the stack for all but models with very many inputs and outputs. */
-class Values {
- public:
-  explicit Values(size_t count) {
-    if (count > FEW) many_.resize(count);
-    data_ = count > FEW ? many_.data() : few_;
-  }
-  cuvil_value *data() { return data_; }
-
- private:
-  static constexpr size_t FEW = 8;
-  cuvil_value few_[FEW];
-  std::vector<cuvil_value> many_;
-  cuvil_value *data_;
-};
-
 py::list make_outputs(const cuvil_artefact &a, cuvil_value *values) {
   py::list results(a.output_count);
   for (uint32_t i = 0; i < a.output_count; i++) {
@@ -273,6 +257,22 @@ py::list Model::run(const py::sequence &inputs, const py::object &given, double 
   if (time_limit > 0) limit = static_cast<int64_t>(std::min(time_limit * 1e9, 9e18));
   cuvil_context_set_time_limit(lease.context(), limit);
   return run_on(lease.context(), inputs, given);
+}
+
+void Model::run_values(cuvil_value *inputs, cuvil_value *values, Outputs &outputs) {
+  Lease lease(*this);
+  cuvil_context *context = lease.context();
+  cuvil_context_set_time_limit(context, 0);
+  for (uint32_t i = 0; i < artefact().output_count; i++) values[i] = cuvil_output(nullptr, 0);
+  cuvil_status status = cuvil_shapes(native_.model, context, inputs, values);
+  if (status) fail(status, cuvil_context_message(context));
+  outputs.make(values);
+  {
+    py::gil_scoped_release unlocked;
+    status = cuvil_run(native_.model, context, inputs, values);
+  }
+  if (status) fail(status, cuvil_context_message(context));
+  outputs.finish(values);
 }
 
 py::tuple Model::profile(const py::sequence &inputs, size_t capacity) {

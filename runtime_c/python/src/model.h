@@ -27,6 +27,32 @@ struct OpenOptions {
 /* The capsule of a `const cuvil_device_api *` carries this name. */
 inline constexpr const char *DEVICE_CAPSULE = "cuvil_device_api";
 
+/* Values of one call: on the stack for all but models with very many inputs and outputs. */
+class Values {
+ public:
+  explicit Values(size_t count) {
+    if (count > FEW) many_.resize(count);
+    data_ = count > FEW ? many_.data() : few_;
+  }
+  cuvil_value *data() { return data_; }
+
+ private:
+  static constexpr size_t FEW = 8;
+  cuvil_value few_[FEW];
+  std::vector<cuvil_value> many_;
+  cuvil_value *data_;
+};
+
+/* Where the outputs of a run go. */
+class Outputs {
+ public:
+  virtual ~Outputs() = default;
+  /* Sets the memory of values of known shapes; an extent below 0 is known after the run only. */
+  virtual void make(cuvil_value *values) = 0;
+  /* Takes the results, which may lie in memory of the runtime's. */
+  virtual void finish(const cuvil_value *values) = 0;
+};
+
 class Model {
  public:
   /* Takes the code over. Raises ArtefactError, TargetError, InputError or RuntimeFailure. */
@@ -37,6 +63,8 @@ class Model {
 
   /* `given`: arrays to write the outputs to, or None. time_limit: seconds, 0 is none. */
   py::list run(const py::sequence &inputs, const py::object &given, double time_limit);
+  /* Runs once; as many values as the model has inputs and outputs. */
+  void run_values(cuvil_value *inputs, cuvil_value *values, Outputs &outputs);
   /* The outputs and the rows (site, begin_ns, end_ns) of the kernels that ran. */
   py::tuple profile(const py::sequence &inputs, size_t capacity);
   /* Stops every run in flight. */

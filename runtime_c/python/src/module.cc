@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "model.h"
 #include "native_function.h"
+#include "tensor_call.h"
 
 namespace cuvil {
 
@@ -144,6 +145,16 @@ void define_model(py::module_ &module) {
       .def("arena_bytes", &Model::arena_bytes);
 }
 
+void define_tensor_call(py::module_ &module) {
+  py::class_<TensorCall>(module, "TensorCall")
+      .def(py::init<py::object, py::capsule, py::tuple, py::str,
+                    const std::vector<TensorCall::Row> &, std::vector<std::vector<int>>,
+                    const std::vector<TensorCall::Constant> &>(),
+           py::arg("model"), py::arg("exchange"), py::arg("classes"), py::arg("declined"),
+           py::arg("inputs"), py::arg("outputs"), py::arg("constants"))
+      .def("__call__", &TensorCall::call, py::arg("args"));
+}
+
 }  // namespace
 
 }  // namespace cuvil
@@ -151,6 +162,7 @@ void define_model(py::module_ &module) {
 PYBIND11_MODULE(_runtime, module) {
   namespace py = pybind11;
   cuvil::define_model(module);
+  cuvil::define_tensor_call(module);
   module.def("open_object", &cuvil::open_object, py::arg("object"), py::arg("origin"),
              py::arg("symbol"), py::arg("threads"), py::arg("keep_denormals"), py::arg("variant"),
              py::arg("folder"), py::arg("weights"), py::arg("find_device"),

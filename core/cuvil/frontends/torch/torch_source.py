@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import operator
+import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -39,14 +41,21 @@ class TorchSource(GraphSource):
         digest.update(f"{torch.__version__} {self.name}\n".encode())
         for line in _lines(self.module):
             digest.update(line.encode())
-        for name, tensor in (*self.constants.items(), *_attributes(self.module)):
-            digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-            digest.update(bytes_of(tensor).data)
+        contents = [*self.constants.items(), *_attributes(self.module)]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            hashes = pool.map(_digest_of, [tensor for _, tensor in contents])
+            for (name, tensor), found in zip(contents, hashes, strict=True):
+                digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+                digest.update(found)
         return digest.digest()
 
     def graph(self) -> Graph:
         """The graph of the module."""
         return import_fx(self.module, constants=self.constants, name=self.name)
+
+
+def _digest_of(tensor: torch.Tensor) -> bytes:
+    return hashlib.blake2b(bytes_of(tensor).data, digest_size=32).digest()
 
 
 def _lines(module: GraphModule) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch._dynamo.exc import RestartAnalysis
+from torch._functorch._aot_autograd.schemas import OutputType
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext
 from torch.fx import GraphModule
@@ -48,11 +49,16 @@ def backend(
     statics = frozenset(map(id, static_tensors(module, example_inputs)))
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
     written: set[int] = set()
+    direct: list[Compiled] = []
+    count = len(example_inputs)
 
     def compile_inference(gm: GraphModule, example_inputs: Sequence[Any]) -> Compiled:
         places = written_inputs()
         written.update(places)
-        return compiler(gm, written=places)
+        made = compiler(gm, written=places)
+        if is_functional(gm, count):
+            direct.append(made)
+        return made
 
     try:
         compiled: Callable[..., Any] = aot_module_simplified(
@@ -69,7 +75,35 @@ def backend(
             raise
         compiler(module).give_up(f"torch cannot lower it: {error}")
         return module.forward
+    if direct:
+        return quickly(direct[0], compiled)
     return apart(compiled, module.forward, written) if written else compiled
+
+
+def quickly(made: Compiled, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls the engine without AOTAutograd's wrapper, and with it where the engine declines."""
+
+    def run(*args: Any) -> Any:
+        found = made.quick(args)
+        return compiled(*args) if found is None else found
+
+    return run
+
+
+def is_functional(graph: GraphModule, count: int) -> bool:
+    """Whether a graph takes the `count` arguments of a call as they are, writes to none of them,
+    and gives what the call is to give: AOTAutograd's wrapper has nothing to do then."""
+    facts = _facts()
+    return (
+        facts is not None
+        and len(graph.graph.find_nodes(op="placeholder")) == count
+        and not any(i.mutates_data or i.mutates_metadata for i in facts.input_info)
+        and all(o.output_type is OutputType.non_alias for o in facts.output_info)
+        and not facts.num_intermediate_bases
+        and not facts.tokens
+        and not facts.dynamic_outputs
+        and not facts.is_rng_op_functionalized
+    )
 
 
 def wants_gradients(inputs: Sequence[Any]) -> bool:
@@ -100,10 +134,15 @@ def static_tensors(module: GraphModule, inputs: Sequence[Any]) -> list[torch.Ten
 
 def written_inputs() -> frozenset[int]:
     """Places of the inputs that the graph under compilation writes to: they are no constants."""
-    context = TracingContext.try_get()
-    facts = context.fw_metadata if context is not None else None
+    facts = _facts()
     infos = facts.input_info if facts is not None else []
     return frozenset(k for k, info in enumerate(infos) if info.mutates_data)
+
+
+def _facts() -> Any:
+    """What AOTAutograd knows of the graph under compilation, or None."""
+    context = TracingContext.try_get()
+    return context.fw_metadata if context is not None else None
 
 
 def _warn_of_gradients(module: GraphModule) -> None:

@@ -1,4 +1,4 @@
-"""Calls of an engine with torch tensors: views in, views out."""
+"""Calls of an engine with torch tensors: views in, new tensors out."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from torch.utils._pytree import tree_unflatten
 from cuvil.engine.engine import Engine
 from cuvil.engine.torch_arrays import to_arrays, to_tensors
 from cuvil.frontends.torch import signature_of
+from cuvil.frontends.torch.signature import Input, Output
 from cuvil.integrations.torch_compile.views import Views
 
 __all__ = ["Call"]
 
 Take = Callable[[Any], Any]
+Quick = Callable[[Sequence[Any]], Any]
 
 
 class Call:
     """An engine called with the arguments of the module that it was made of.
 
+    quick: the same in one step for plain, dense tensors; None for all others, and where one of the
+    tensors `watched`, at their places among the arguments, is another one or was written to.
     views: results that torch makes in place of the engine's.
     """
 
@@ -31,57 +35,80 @@ class Call:
         engine: Engine,
         module: GraphModule,
         constants: Collection[str] = (),
+        watched: Sequence[tuple[int, torch.Tensor]] = (),
         views: Views | None = None,
     ) -> None:
         signature = signature_of(module, constants)
         self.engine = engine
         self._run = engine.model.run
-        self._takes = [(i.place, _taker(i.is_size, i.axes)) for i in signature.inputs]
-        self._gives = [_giver(o.dtype) for o in engine.model.outputs]
-        self._plain = all(o.kind == "tensor" and not o.axes for o in signature.outputs)
+        self._takes = [(i.place, _taker(i)) for i in signature.inputs]
         self._outputs = signature.outputs
+        tensors = [o for o in signature.outputs if o.kind in ("tensor", "size")]
+        infos = engine.model.outputs
+        self._gives = [_giver(i.dtype, o.axes) for i, o in zip(infos, tensors, strict=True)]
         self._spec = signature.spec
         self._views = views
-        self._as_list = signature.spec.type is list or signature.spec.type is tuple
+        self._is_plain = len(tensors) == len(self._outputs) and signature.spec.type in (list, tuple)
+        self._is_plain &= not views and all(o.kind == "tensor" for o in tensors)
+        self._native = engine.model.tensor_call(
+            torch.Tensor.__dlpack_c_exchange_api__,  # type: ignore[attr-defined]
+            (torch.Tensor, torch.nn.Parameter),
+            "is_neg",
+            [(i.place, i.is_size, i.axes) for i in signature.inputs],
+            [o.axes for o in tensors],
+            watched,
+        )
+        self.quick: Quick = self._native if self._is_plain else self._quick
 
     def __call__(self, args: Sequence[Any]) -> Any:
+        found = self.quick(args)
+        return self._by_arrays(args) if found is None else found
+
+    def _by_arrays(self, args: Sequence[Any]) -> Any:
         arrays = [take(args[place]) for place, take in self._takes]
         found = [give(a) for give, a in zip(self._gives, self._run(arrays), strict=True)]
-        if not self._plain:
-            found = self._leaves(found, args)
-        if self._views:
-            found = self._views.put(found, args)
-        return found if self._as_list else tree_unflatten(found, self._spec)
+        return self._packed(found, args)
 
-    def _leaves(self, found: list[Any], args: Sequence[Any]) -> list[Any]:
+    def _quick(self, args: Sequence[Any]) -> Any:
+        found = self._native(args)
+        return None if found is None else self._packed(found, args)
+
+    def _packed(self, found: list[Any], args: Sequence[Any]) -> Any:
+        """In the structure of the module's result."""
+        if self._is_plain:
+            return found
         rest = iter(found)
-        leaves = []
-        for port in self._outputs:
-            if port.kind == "tensor":
-                value = next(rest)
-                back = [port.axes.index(k) for k in range(len(port.axes))]
-                leaves.append(value.permute(back) if back else value)
-            elif port.kind == "size":
-                leaves.append(int(next(rest)))
-            else:
-                leaves.append(args[port.value] if port.kind == "argument" else port.value)
-        return leaves
+        leaves = [_leaf(o, rest, args) for o in self._outputs]
+        if self._views:
+            leaves = self._views.put(leaves, args)
+        return tree_unflatten(leaves, self._spec)
 
 
-def _taker(is_size: bool, axes: Sequence[int]) -> Take:
+def _leaf(port: Output, rest: Any, args: Sequence[Any]) -> Any:
+    if port.kind == "tensor":
+        return next(rest)
+    if port.kind == "size":
+        return int(next(rest))
+    return args[port.value] if port.kind == "argument" else port.value
+
+
+def _taker(port: Input) -> Take:
     """How an argument becomes an array."""
-    if is_size:
+    if port.is_size:
         return lambda x: np.array(x, np.int64)
-    if axes:
-        return lambda x: _array(x.permute(axes))
+    if port.axes:
+        return lambda x: _array(x.permute(port.axes))
     return _array
 
 
-def _giver(dtype: str) -> Take:
+def _giver(dtype: str, axes: Sequence[int]) -> Take:
     """How an array of the engine's becomes a tensor, on the same memory."""
-    if dtype == "bfloat16" or dtype.startswith("float8"):
-        return lambda a: to_tensors([a])[0]
-    return torch.from_numpy
+    special = dtype == "bfloat16" or dtype.startswith("float8")
+    make: Take = (lambda a: to_tensors([a])[0]) if special else torch.from_numpy
+    if not axes:
+        return make
+    back = [axes.index(k) for k in range(len(axes))]
+    return lambda a: make(a).permute(back)
 
 
 def _array(x: torch.Tensor) -> Any:

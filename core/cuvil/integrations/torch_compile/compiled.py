@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,12 +24,17 @@ from cuvil.integrations.torch_compile.views import Views
 
 __all__ = ["Compiled"]
 
+Run = Callable[[Sequence[Any]], Any]
 MOST_CHANGES = 2  # of a weight; from then on it is read anew at every call
 MOST_WEIGHTS = 8  # sets of weights for which one graph is compiled; then it runs in eager
 
 
 class FallbackWarning(UserWarning):
     """A whole graph runs in eager because it could not be compiled; results are right anyway."""
+
+
+def nothing(args: Sequence[Any]) -> Any:
+    """In place of a quick way, where there is none."""
 
 
 class Compiled:
@@ -41,7 +46,8 @@ class Compiled:
 
     statics: ids of parameters and buffers. Weights become part of the code: every call checks that
     they are the same, and unchanged; for others the graph is compiled anew. written: places of
-    inputs that are no constants all the same.
+    inputs that are no constants all the same. quick: runs the newest engine, or gives None where
+    the call needs another look.
     """
 
     _boxed_call = True  # AOTAutograd passes arguments as one list
@@ -69,9 +75,13 @@ class Compiled:
         if not is_part:
             tell(self)
         self._changes: Counter[int] = Counter()
-        self.engines: list[tuple[Constants, Callable[[Sequence[Any]], Any]]] = []
+        self.engines: list[tuple[Constants, Run]] = []
+        self.quick: Run = nothing
 
     def __call__(self, args: list[Any]) -> Any:
+        found = self.quick(args)
+        if found is not None:
+            return found
         for constants, run in self.engines:
             if constants.hold(args):
                 return run(args)
@@ -89,21 +99,23 @@ class Compiled:
                 constants = Constants(args, self.statics, self.written)
         if len(self.engines) >= MOST_WEIGHTS:
             return self.module(*args)
-        run = self._compiled(constants.named(self.names))
+        run = self._compiled(constants)
         self.engines.insert(0, (constants, run))
+        self.quick = run.quick if isinstance(run, Call) else nothing
         return run(args)
 
-    def _compiled(self, constants: Mapping[str, torch.Tensor]) -> Callable[[Sequence[Any]], Any]:
-        source = TorchSource(self.module, constants, "torch_graph")
+    def _compiled(self, constants: Constants) -> Run:
+        known = constants.named(self.names)
+        source = TorchSource(self.module, known, "torch_graph")
         try:
-            return Call(self._engine(source), self.module, constants, self.views)
+            return Call(self._engine(source), self.module, known, constants.placed(), self.views)
         except Error as error:
             if self.settings.fallback == "error":
                 raise
             self.failure = error
         self.problems = []
         if not self.is_part:
-            import_fx(self.module, constants=constants, problems=self.problems)
+            import_fx(self.module, constants=known, problems=self.problems)
         if self.problems:
             return self._in_parts()
         self.give_up(str(self.failure))
@@ -118,7 +130,7 @@ class Compiled:
         build = compile_cached if self.settings.cache else compile_uncached
         return build(source, Wanted(self.settings.compile_options), self.settings.threads)
 
-    def _in_parts(self) -> Callable[[Sequence[Any]], Any]:
+    def _in_parts(self) -> Run:
         """What is supported in engines, the rest in eager."""
         bad = {problem.node.name for problem in self.problems}
         whole, parts = partitioned(self.module, bad)

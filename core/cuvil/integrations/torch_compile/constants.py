@@ -53,6 +53,10 @@ class Constants:
         """Placeholder -> tensor."""
         return {names[k]: x for k, x in zip(self.places, self.tensors, strict=True)}
 
+    def placed(self) -> list[tuple[int, torch.Tensor]]:
+        """Place among the arguments -> tensor."""
+        return list(zip(self.places, self.tensors, strict=True))
+
     def _now(self) -> tuple[list[int], list[int]]:
         return list(map(_version, self.tensors)), list(map(_address, self.tensors))
 
