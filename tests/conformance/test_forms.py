@@ -7,6 +7,7 @@ import pytest
 from onnx_models import f32, i64, model
 
 from cuvil.ir.dims import ceil_div
+from cuvil.onnx_backend import CuvilBackend
 from tools.conformance import ApartError, Outcome, ReferenceBackend, guard
 from tools.conformance.forms import forms
 from tools.conformance.forms.folded import FoldedRep, with_constants
@@ -38,6 +39,17 @@ def test_a_dim_that_is_stretched_from_1_is_fixed():
         f32([[1], [2]]),
     )
     assert note == "3 of 4 free; z[1]: is stretched from 1"
+
+
+def test_dims_are_fixed_of_which_a_quotient_of_1_is_stretched():
+    text = (
+        "m (float[6] x, float[2] z) => (y) <int64[2] s = {2, -1}>"
+        "{ a = Reshape(x, s)  b = Reshape(z, s)  y = Mul(a, b) }"
+    )
+    rep = SymbolicRep(model(text), CuvilBackend.compile_graph)  # a run of it stretches no quotient
+    (y,) = rep.run([f32([1, 2, 3, 4, 5, 6]), f32([1, 10])])
+    assert y.tolist() == [[1, 2, 3], [40, 50, 60]]
+    assert rep.note.startswith("1 of 2 free; z[0]: may be stretched from 1: ")
 
 
 def test_a_dim_that_an_error_names_is_fixed():

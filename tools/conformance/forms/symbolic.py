@@ -4,8 +4,8 @@ Which dims an operator lets be free is found by trying. At first all are, each w
 own (the importer makes equal what an operator needs to be equal). Where that does not compile, the
 dims that the error names are fixed one at a time; where it names none, dims are fixed from the last
 one on until it does, and those of them that turn out not to matter are freed again. A dim of extent
-1 that is stretched to another's extent is fixed, since 1 says there what no other extent says. A
-case counts when at least one dim is free.
+1 that is stretched to another's extent is fixed, since 1 says there what no other extent says, and
+those that the operator divides to get such a 1. A case counts when at least one dim is free.
 """
 
 from __future__ import annotations
@@ -77,14 +77,19 @@ class SymbolicRep(CuvilRep):
                 results = self._ready(self._arrays(given))
                 return tuple(regrouped(name, results) for name in self.output_names)
             except (ShapeMismatchError, RuntimeFailure) as error:
-                self._stretched_by_data(error)
+                self._stretched_by_run(error)
 
-    def _stretched_by_data(self, error: Error) -> None:
-        """Fixes a dim of extent 1, which a shape that the run computes may stretch."""
-        ones = [k for k, n in enumerate(self._extents) if n == 1 and k not in self._kept]
-        if not ones:
+    def _stretched_by_run(self, error: Error) -> None:
+        """Fixes a dim of extent 1, which a shape that the run computes may stretch; where there is
+        none, one that the error names, for a quotient of those may be 1 and stretched."""
+        free = [k for k in range(len(self._places)) if k not in self._kept]
+        ones = [k for k in free if self._extents[k] == 1]
+        condition = str(error).rsplit(" (D", 1)[0]  # the values of all dims follow
+        named = [k for k in free if str(k) in _NAME.findall(condition)]
+        if not ones and not named:
             raise error
-        self._kept[ones[-1]] = f"may be stretched from 1: {error}"
+        chosen = max(ones or named)
+        self._kept[chosen] = f"may be stretched from 1: {error}"
         self._ready = None
 
     def _search(self, given: Mapping[str, Any]) -> Compiled:
