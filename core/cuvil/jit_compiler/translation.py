@@ -13,9 +13,10 @@ from cuvil.jit_compiler.frontend import (
     numpy_functions,
     tensor_functions,
 )
+from cuvil.jit_compiler.frontend.program import Program
 from cuvil.jit_compiler.frontend.source import Source, Unsupported, read_source
 from cuvil.jit_compiler.frontend.statements import statements
-from cuvil.jit_compiler.frontend.translator import Pending, Program, Translator
+from cuvil.jit_compiler.frontend.translator import Pending, Translator
 from cuvil.jit_compiler.frontend.values import Failure, contains_list
 from cuvil.jit_compiler.signature import kind_of
 
