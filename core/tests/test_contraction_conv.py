@@ -28,13 +28,13 @@ def conv_spec(x, weights, stride=1, dilation=1, groups=1, dynamic=False):
     (h, w, c), (_, kh, kw, cg, ng) = x.shape, weights.shape
     oh, ow = (out_size(s, k, stride, dilation) for s, k in ((h, kh), (w, kw)))
     n, pitch = groups * ng, w * c
-    if dynamic:  # slots: OH, OW, row pitch of the input, of the output
-        slots = [oh, ow, pitch * stride, pitch * dilation, ow * n]
-        oh, ow, a_row, k_row, c_row = (Slot(i) for i in range(5))
+    if dynamic:  # slots: OH, OW, row pitch of the input, of the output, columns of a group
+        slots = [oh, ow, pitch * stride, pitch * dilation, ow * n, ng]
+        oh, ow, a_row, k_row, c_row, step = (Slot(i) for i in range(6))
     else:
-        slots, a_row, k_row, c_row = [], pitch * stride, pitch * dilation, ow * n
+        slots, a_row, k_row, c_row, step = [], pitch * stride, pitch * dilation, ow * n, ng
     spec = ContractionSpec(
-        (BatchDim(groups, cg, -(-ng // 32) * kh * kw * cg * 32, ng, ng),),
+        (BatchDim(groups, cg, -(-ng // 32) * kh * kw * cg * 32, ng, step),),
         (RowDim(oh, a_row, c_row), RowDim(ow, stride * c, n)),
         (KDim(kh, k_row), KDim(kw, dilation * c), KDim(cg, 1)),
         ng,

@@ -18,7 +18,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from cuvil.errors import Error, RuntimeFailure, ShapeMismatchError, UnsupportedError
+from cuvil.errors import (
+    Error,
+    InternalError,
+    RuntimeFailure,
+    ShapeMismatchError,
+    UnsupportedError,
+)
 from cuvil.frontends.onnx import DataDependentError, import_model
 from cuvil.frontends.onnx.structures import Structure, regrouped
 from cuvil.ir.dims import Dim, evaluate, symbol, symbols
@@ -105,6 +111,8 @@ class SymbolicRep(CuvilRep):
             except DataDependentError as error:
                 if not self._value_needed(error, given):
                     self._give_way(error)
+            except InternalError:
+                raise  # the compiler's own fault, whatever is fixed
             except Error as error:
                 self._give_way(error)
 

@@ -29,7 +29,7 @@ class BatchDim:
     a_stride: Size
     b_stride: Size
     c_stride: Size
-    col_stride: int = 0
+    col_stride: Size = 0
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class _Emitter:
             at.dot(rows, [at.size(dim.c_stride) for dim in spec.rows]),
             at.dot(self.batch, [at.size(dim.c_stride) for dim in spec.batch]),
         )
-        shift = at.dot(self.batch, [dim.col_stride for dim in spec.batch])
+        shift = at.dot(self.batch, [at.size(dim.col_stride) for dim in spec.batch])
         old = spec.dtype if spec.accumulate else ""  # of elements, not of groups
         for v, mask in enumerate(self.masks):
             first = b.add(self.column, i64(v * self.lanes))
