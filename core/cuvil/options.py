@@ -12,6 +12,7 @@ EMITS = ("so", "a", "o", "llvm", "asm", "mlir")
 PRECISIONS = {  # and the rules that compute in it
     "fp32": (),
     "bf16": ("bf16_contract", "bf16_conv", "round_before_views"),
+    "fp16": ("fp16_contract", "fp16_conv", "fp16_gather"),
 }
 WEIGHTS = ("auto", "embed", "external")
 MEMORY_PLANS = ("static", "dynamic")
@@ -22,7 +23,8 @@ EXTERNAL_FROM = 1 << 30  # bytes of weights from which they go to a file of thei
 class Options:
     """Options of one compile.
 
-    precision: "fp32" computes in the model's own types, "bf16" multiplies float32 as bfloat16.
+    precision: "fp32" computes in the model's own types, "bf16" multiplies float32 as bfloat16,
+    "fp16" stores weights as float16 and computes in float32.
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""

@@ -119,7 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one second for each model")
     peers = ",".join(Rules().peers)
     parser.add_argument("--vs", default=peers, help=f"engines to compare with (default: {peers})")
-    parser.add_argument("--precision", default="fp32", choices=["fp32", "bf16"], help="of cuvil")
+    precisions = ["fp32", "bf16", "fp16"]
+    parser.add_argument("--precision", default="fp32", choices=precisions, help="of cuvil")
     parser.add_argument(
         "--publish", action="store_true", help="put chart and tables into docs/ and the README"
     )

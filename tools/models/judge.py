@@ -16,7 +16,7 @@ import onnxruntime as ort
 from tools.models.case import ModelCase, Tolerance
 
 FP32 = Tolerance()
-TOLERANCES = {"fp32": FP32, "bf16": Tolerance(2e-2, 1e-2)}
+TOLERANCES = {"fp32": FP32, "bf16": Tolerance(2e-2, 1e-2), "fp16": Tolerance(2.5e-3, 1e-3)}
 """What is allowed when products are computed in so many bits."""
 ALLOWED_ERROR = 4.0
 """Error against float64, in multiples of ONNX Runtime's own error."""

@@ -94,7 +94,11 @@ DisableKernel = Annotated[
 ]
 Variant = Annotated[str, typer.Option(help="the backend's only build to make: see 'cuvil targets'")]
 Precision = Annotated[
-    str, typer.Option(help="fp32: the model's own types; bf16: products of float32 in bfloat16")
+    str,
+    typer.Option(
+        help="fp32: the model's own types; bf16: products of float32 in bfloat16; "
+        "fp16: weights stored as float16"
+    ),
 ]
 Tune = Annotated[
     str,

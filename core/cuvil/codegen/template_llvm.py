@@ -218,6 +218,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         b=b,
         c=c,
         choice=CutChoice(*_choice(template)),
+        halves=template.buffers[1].type.data == "f16",  # type: ignore[attr-defined]
     )
 
 

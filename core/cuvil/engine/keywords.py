@@ -20,7 +20,8 @@ class Keywords(TypedDict, total=False):
 
     target, cpu, features: what to compile for ('cuvil targets' lists them). precision: "fp32"
     computes in the model's own types; "bf16" multiplies matrices and images of float32 rounded to
-    bfloat16, and sums in float32: about three digits are right. enable_fp16: products in 16 bits,
+    bfloat16, and sums in float32: about three digits are right; "fp16" stores weights as float16
+    and computes in float32. enable_fp16: products in 16 bits,
     which is precision "bf16". opt_level: 0 to 3 or "O0" to "O3". enable_graph_fusion: whether
     rewrite rules run. winograd: whether convolutions by few taps may be computed with fewer
     products: at about twice the rounding error of a plain sum, and an infinity or NaN in the image

@@ -91,8 +91,11 @@ _BYTES = ("i8", "u8")
 
 
 def factors_fit(x: DType, y: DType, a: Attrs) -> bool:
-    """Whether factors of these dtypes can be multiplied: equal ones, or bytes that sum in i32."""
+    """Whether factors of these dtypes can be multiplied: equal ones, bytes that sum in i32, or
+    halves that are kept as such with floats that they are multiplied by."""
     if a.accumulate == "i32" and x.name in _BYTES and y.name in _BYTES:
+        return True
+    if a.accumulate == "f32" and {x.name, y.name} == {"f16", "f32"}:
         return True
     return x == y and x.kind != "bool"
 

@@ -99,6 +99,7 @@ class _Kernel:
         self.at = Arith(self.b, self.dims)
         self.schedule: Schedule = make_schedule(spec, facts)
         self.element = element_type(spec.dtype)
+        self.stored = element_type("f16" if spec.halves else spec.dtype)
         self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
         self.shifted = is_shifted(spec.dtype, self.schedule.lanes, facts)
 
@@ -174,7 +175,8 @@ class _Kernel:
         at, width, panel = self.at, self.schedule.width, self.spec.panel
         whole = at.mul(at.mul(at.div(number, self.passes), self.k_total), panel)
         inside = at.mul(at.mod(number, self.passes), width)
-        b = self._element(self.panels, at.add(block.b, at.add(whole, inside)))
+        place = at.add(block.b, at.add(whole, inside))
+        b = address(self.b, self.panels, at.value(place), self.stored)
         return _Column(at.mul(number, width), b, at.sub(number, first), vectors, count)
 
     def _tiles(self, block: _Block, column: _Column) -> None:

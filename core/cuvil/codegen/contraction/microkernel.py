@@ -32,6 +32,7 @@ from cuvil.codegen.contraction.matrix_steps import (
 )
 from cuvil.codegen.facts import GROUPS, TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
+    I16,
     I32,
     I64,
     PTR,
@@ -47,6 +48,7 @@ from cuvil.codegen.llvm_util import (
     vector,
     zero,
 )
+from cuvil.codegen.scalars.convert import load_convert
 
 _LINE = 64  # bytes; a wrong guess only wastes or misses a prefetch
 
@@ -66,6 +68,7 @@ class MicroKernel:
     early: operands of a step are loaded during the one before, with one chain and no unrolling.
     by_lane: numbers of A are lanes of vectors; for those whose innermost k stride is 1.
     matrix: rows of A and columns of B are multiplied in pairs; likewise, and chains are 2 at most.
+    halves: B is stored as float16, and widened when it is loaded.
     """
 
     rows: tuple[int, int]
@@ -82,6 +85,12 @@ class MicroKernel:
     early: bool = False
     by_lane: bool = False
     matrix: MatrixOperands | None = None
+    halves: bool = False
+
+    @property
+    def stored(self) -> str:
+        """The dtype in which B lies in memory."""
+        return "f16" if self.halves else self.dtype
 
     @property
     def name(self) -> str:
@@ -89,7 +98,7 @@ class MicroKernel:
         shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
         loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
         loops += f"f{self.chunk}" if self.chunk else ""
-        loops += ("e" if self.early else "") + ("l" if self.by_lane else "")
+        loops += "e" * self.early + "l" * self.by_lane + "h" * self.halves
         if self.matrix:
             loops += "m" + "c" * self.matrix.columns + "r" * self.matrix.rows
         return f"tile.{self.dtype}.{shape}.{loops}"
@@ -205,7 +214,7 @@ class _Emitter:
     ) -> tuple[ir.Value, list[ir.Value]]:
         b, chunk = self.b, i64(self.shape.chunk)
         rows = self._row_pointers(a)
-        panel = self._offset(self.panel, b.mul(k, self.pitch))
+        panel = self._in_b(self.panel, b.mul(k, self.pitch))
         if not self.shape.chunk:
             sums = self._steps(rows, panel, stride, i64(0), extent, sums)
             return b.add(k, extent), sums
@@ -369,6 +378,9 @@ class _Emitter:
 
     def _column(self, panel: ir.Value, row: ir.Value, v: int) -> ir.Value:
         place = self.b.add(row, i64(v * self.shape.lanes))
+        if self.shape.halves:
+            stored = load(self.b, panel, place, vector(I16, self.shape.lanes))
+            return load_convert(self.b, stored, "f16", self.facts)
         return load(self.b, panel, place, vector(self.element, self.shape.lanes))
 
     def _number(self, row: ir.Value, place: ir.Value) -> ir.Value:
@@ -416,11 +428,14 @@ class _Emitter:
         shape = self.shape
         if not shape.ahead:
             return
-        line = _LINE // (dtype_bits(shape.dtype) // 8)
+        line = _LINE // (dtype_bits(shape.stored) // 8)
         for column in range(0, shape.vectors * shape.lanes, line):
             ahead = self.b.mul(self.pitch, i64(shape.ahead))
             later = self.b.add(row, self.b.add(ahead, i64(column)))
-            prefetch(self.b, self._offset(panel, later))
+            prefetch(self.b, self._in_b(panel, later))
+
+    def _in_b(self, pointer: ir.Value, count: ir.Value) -> ir.Value:
+        return self.b.gep(pointer, [count], source_etype=element_type(self.shape.stored))
 
     def _offset(self, pointer: ir.Value, count: ir.Value) -> ir.Value:
         return self.b.gep(pointer, [count], source_etype=self.element)

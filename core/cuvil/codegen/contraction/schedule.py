@@ -219,7 +219,7 @@ def tile_shape(
         chains = min(chains, 2)
     levels = len(schedule.k)
     unit = schedule.k[-1].a_stride == 1
-    row_bytes = spec.panel * dtype_bits(spec.dtype) // 8
+    row_bytes = spec.panel * (2 if spec.halves else dtype_bits(spec.dtype) // 8)
     far = size[0] * size[1] >= _PREFETCH_ROWS and not (matrix and matrix.steps)
     ahead = _AHEAD_BYTES // row_bytes if far else 0
     steps = static_product([dim.extent for dim in schedule.k])
@@ -232,6 +232,7 @@ def tile_shape(
         ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
         by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
         matrix=MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs) if matrix else None,
+        halves=spec.halves,
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class ContractionSpec:
     panel: columns per panel of B, a multiple or a divisor of the target's lanes, a power of two
     or a multiple of the tile's width. a, b, c: indices into the kernel's `buffers`.
     accumulate: C's old value is added to the sum before the epilogue. choice: how it is cut, where
-    costs are not to decide.
+    costs are not to decide. halves: B is stored as float16, A and the sums are float32.
     """
 
     batch: tuple[BatchDim, ...]
@@ -72,6 +72,7 @@ class ContractionSpec:
     c: int = 2
     accumulate: bool = False
     choice: CutChoice = CutChoice()
+    halves: bool = False
 
 
 def merge_k(dims: tuple[KDim, ...]) -> tuple[KDim, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from cuvil.ir.build import is_constant
 from cuvil.ir.dims import Dim, divisible_by, known_equal, product
 from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.nest_build import template_op
@@ -84,7 +85,7 @@ def _grouped(op: Operation, m: Match | None) -> Match | None:
     dtype, other = (tensor_type(v).dtype.name for v in (m.a, m.b))
     group = GROUP.get(dtype, 0)
     if group == 1:
-        return m
+        return _with_floats(m, other)
     if not group:
         return None
     strides = [
@@ -103,6 +104,13 @@ def _grouped(op: Operation, m: Match | None) -> Match | None:
         k=(*((e, s // group) for e, s in m.k[:-1]), (m.k[-1][0] // group, 1)),
         packing=replace(m.packing, dtype=other, group=group),
     )
+
+
+def _with_floats(m: Match, other: str) -> Match | None:
+    """The match for rows of float32: columns are the same, or constants kept as float16."""
+    if other == "f16" and is_constant(m.b):
+        return replace(m, packing=replace(m.packing, dtype=other))
+    return m if other == "f32" else None
 
 
 def _plain_contract(op: Operation, layouts: Layouts, panel_of: PanelOf) -> Match | None:
@@ -208,7 +216,7 @@ def reads_through(op: Operation, consumer: Operation) -> bool:
     return few and mine and fits and attrs_of(consumer).groups == 1 and image.dtype.name == "f32"
 
 
-DTYPES = frozenset({*GROUP, "i8"})
+DTYPES = frozenset({*GROUP, "i8", "f16"})
 
 
 def matchers(
