@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from cuvil.codegen.build import Code, VariantTarget, build_code
@@ -129,6 +129,12 @@ class Tuner(Protocol):
         """Kernel -> how `setting.variant` cuts it, in numbers of its row's."""
         ...
 
+    def is_better(
+        self, plan: Plan, choices: Mapping[str, Sequence[int]], usual: Plan, setting: Setting
+    ) -> bool:
+        """Whether to use all of that, rather than the plan of costs."""
+        ...
+
 
 def compile_graph(
     graph: Graph,
@@ -154,22 +160,21 @@ def compile_graph(
     progress("rewrite")
     special = special_graphs(graph, options.specialize)
     variants = variants or variants_of(backend, target, options.variant)
-    for each in (graph, *(other for _, other in special)):
+    graphs = (graph, *(other for _, other in special))
+    for each in graphs:
         _rewrite(each, options, targets, variants)
     chosen = useful(variants, graph)[: 1 if best_only else None]
     progress("plan")
     facts = [v.facts for v in chosen]
     rows = usable(wanted_rows((*backend.kernels, *CORE_ROWS), options), facts)
     name = identifier(options.name or graph.name)
-    templates, cuts = Templates(templates_of(rows, facts)), {}
+    templates, dynamic = Templates(templates_of(rows, facts)), options.memory_plan == "dynamic"
+    make = partial(_plan, graph, name, targets, special=special, dynamic=dynamic)
+    plan, cuts = make(templates), _NO_CUTS
     if tuner is not None:
         setting = _setting(backend, target, chosen, rows, options)
-        templates = tuner.templates((graph, *(other for _, other in special)), templates, setting)
-    plan = _plan(graph, name, targets, templates, special, options.memory_plan == "dynamic")
-    if tuner is not None:
-        cuts[setting.variant.name] = tuner.choices(plan, setting)
-    embedded = library and target.triple in backend.freestanding
-    if embedded:
+        plan, cuts = _tuned(tuner, setting, plan, make, templates, graphs)
+    if embedded := library and target.triple in backend.freestanding:
         refuse_unbounded(plan, target.triple)
     weights_file = weights_file or weights_place(plan, options, embedded)
     progress("emit")
@@ -177,9 +182,7 @@ def compile_graph(
         code = build_code(
             plan,
             _variant_targets(backend, chosen, library, cuts),
-            producer=PRODUCER,
-            opt=options.opt_level,
-            weights_file=weights_file,
+            producer=PRODUCER, opt=options.opt_level, weights_file=weights_file,
             weights_symbol=None if weights_file or not plan.weights_bytes else weights_symbol(plan),
             feature_names=() if embedded else backend.feature_names(),
             detect=backend.detect if library and not embedded else None,
@@ -204,6 +207,28 @@ def _variant_targets(
         VariantTarget(v.name, b, v.facts, cuts.get(v.name, {}))
         for v, b in zip(variants, bits, strict=True)
     ]
+
+
+_Cuts = Mapping[str, Mapping[str, Sequence[int]]]
+_NO_CUTS: _Cuts = {}
+
+
+def _tuned(
+    tuner: Tuner,
+    setting: Setting,
+    usual: Plan,
+    make: Callable[[Templates], Plan],
+    templates: Templates,
+    graphs: Sequence[Graph],
+) -> tuple[Plan, _Cuts]:
+    """The plan with what the tuner chose, and how the kernels of its build are cut; the usual ones
+    where nothing else is better."""
+    found = tuner.templates(graphs, templates, setting)
+    plan = make(found) if found.chosen else usual
+    choices = tuner.choices(plan, setting)
+    if (found.chosen or choices) and tuner.is_better(plan, choices, usual, setting):
+        return plan, {setting.variant.name: choices}
+    return usual, _NO_CUTS
 
 
 def _setting(

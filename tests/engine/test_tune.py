@@ -58,42 +58,66 @@ def records(root: Path) -> list[Path]:
 def test_what_was_measured_is_kept_and_the_results_are_right(root: Path) -> None:
     source, x = network(), RNG.standard_normal((1, 16, 8, 8)).astype(np.float32)
     stages: list[str] = []
-    engine = cuvil.compile(source, tune="60s", progress=stages.append)
+    engine = cuvil.compile(source, tune="100m", progress=stages.append)
     np.testing.assert_allclose(engine(x), cuvil.compile(source)(x), rtol=1e-4, atol=1e-4)
     assert "tune 1/1" in stages
     made = {path: path.stat().st_mtime_ns for path in records(root)}
     assert made
-    cuvil.compile(source, tune="60s", cache=False)
+    cuvil.compile(source, tune="100m", cache=False)
     assert made == {path: path.stat().st_mtime_ns for path in records(root)}
 
 
 def test_the_second_compile_measures_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = compile_to_folder(network(), tmp_path / "a", Options(tune=60))
+    first = compile_to_folder(network(), tmp_path / "a", Options(tune=6000))
     assert re.match(r"tuned: \d+ choices", first.tuned) and "known" not in first.tuned
 
     def measured(*arguments: object) -> None:
         raise AssertionError("measured again")
 
     monkeypatch.setattr(tuner_module, "load_trials", measured)
-    second = compile_to_folder(network(), tmp_path / "b", Options(tune=60))
+    second = compile_to_folder(network(), tmp_path / "b", Options(tune=6000))
     assert re.search(r"(\d+) choices.* \1 known before", second.tuned)
     assert first.library and second.library
     assert first.library.read_bytes() == second.library.read_bytes()
 
 
 def test_answers_of_records_reach_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner_module, "fastest", lambda calls, seconds, clock: (list(calls)[-1], 2))
+    monkeypatch.setattr(tuner_module, "fastest", lambda calls, *more: (list(calls)[-1], 2))
+    monkeypatch.setattr(tuner_module, "gain_of", lambda *arguments: 1.0)
     x = RNG.standard_normal((1, 16, 8, 8)).astype(np.float32)
     source = network()
     usual = compile_to_folder(source, tmp_path / "a", Options())
-    tuned = compile_to_folder(source, tmp_path / "b", Options(tune=60))
+    tuned = compile_to_folder(source, tmp_path / "b", Options(tune=6000))
     assert usual.library and tuned.library
     assert "better than by cost (up to 2.00x)" in tuned.tuned
     assert usual.library.read_bytes() != tuned.library.read_bytes()
     found, expected = cuvil.load(tuned.library)(x), cuvil.load(usual.library)(x)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_nothing_is_used_where_the_whole_model_is_slower(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuner_module, "fastest", lambda calls, *more: (list(calls)[-1], 2))
+    monkeypatch.setattr(tuner_module, "gain_of", lambda *arguments: 0.99)
+    usual = compile_to_folder(network(), tmp_path / "a", Options())
+    for folder in ("b", "c"):  # measured, then known
+        tuned = compile_to_folder(network(), tmp_path / folder, Options(tune=6000))
+        assert "none of them used" in tuned.tuned
+        assert usual.library and tuned.library
+        assert usual.library.read_bytes() == tuned.library.read_bytes()
+
+
+def test_the_whole_model_is_timed_on_each_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuner_module, "fastest", lambda calls, *more: (list(calls)[-1], 2))
+    monkeypatch.setattr(tuner_module, "WHOLE_S", 0.02)
+    made = compile_to_folder(network(), tmp_path / "a", Options(tune=6000))
+    (kept,) = [p for p in records(tmp_path / "cache") if '"model ' in p.read_text()]
+    assert ('"tuned"' in kept.read_text()) == ("none of them used" not in made.tuned)
 
 
 def test_without_time_costs_decide_and_nothing_is_kept(
@@ -111,7 +135,7 @@ def test_another_machine_is_refused_unless_something_is_known_of_it(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = network()
-    compile_to_folder(source, tmp_path / "here", Options(tune=60))
+    compile_to_folder(source, tmp_path / "here", Options(tune=6000))
     monkeypatch.setattr("cuvil.pipeline.runnable", lambda *arguments: [])  # as if it were another
     monkeypatch.setattr("cuvil.tune.records.cpu_identity", lambda: "another")
     variant = cuvil.compile(source).model.variant

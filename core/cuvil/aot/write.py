@@ -96,8 +96,8 @@ def compile_to_folder(
     tuner = Tuner(options.tune, progress) if options.tune else None
     built = compile_graph(graph, options, library=True, progress=progress, tuner=tuner)
     model = {"name": name, "sha256": hashed()}
-    made = write_artefact(built, out_dir, kinds, model, progress)
-    return replace(made, tuned=tuner.summary()) if tuner else made
+    written = write_artefact(built, out_dir, kinds, model, progress)
+    return replace(written, tuned=tuner.summary()) if tuner else written
 
 
 def split_output(path: str | os.PathLike[str]) -> tuple[Path, str, tuple[str, ...] | None]:

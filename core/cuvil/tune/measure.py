@@ -15,20 +15,23 @@ SHORTEST_S = 200e-6  # a sample that is shorter repeats its call
 LEAST_ROUNDS, MOST_ROUNDS = 7, 60
 
 
-def fastest(calls: Calls, seconds: float, clock: Clock = time.perf_counter) -> tuple[str, float]:
+def fastest(
+    calls: Calls, again: Calls, seconds: float, clock: Clock = time.perf_counter
+) -> tuple[str, float]:
     """The name of the fastest call and how many times faster than the first it is.
 
     The first is the usual one. Another replaces it only where its median is the least, the median
     of ratios in the same round is at least `MARGIN`, it wins `SHARE` of the rounds, and all of that
-    is so once more when just the two are compared: chance has no second try. seconds: for both.
+    is so once more when just the two are compared: chance has no second try. again: what is called
+    then: the same on all threads. seconds: for both.
     """
     usual = next(iter(calls))
     best, gain = _winner(calls, usual, seconds * 2 / 3, clock)
     if best == usual:
         return usual, 1.0
-    pair = {usual: calls[usual], best: calls[best]}
-    again, second = _winner(pair, usual, seconds / 3, clock)
-    return (best, min(gain, second)) if again == best else (usual, 1.0)
+    pair = {usual: again[usual], best: again[best]}
+    again_best, second = _winner(pair, usual, seconds / 3, clock)
+    return (best, min(gain, second)) if again_best == best else (usual, 1.0)
 
 
 def _winner(calls: Calls, usual: str, seconds: float, clock: Clock) -> tuple[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,13 @@ from cuvil.ir.build import Builder
 from cuvil.ir.dtypes import DType
 from cuvil.ir.graph import finish_graph, new_graph
 from cuvil.ir.names import Block, Operation, Value
-from cuvil.ir.nest_build import with_choice
 from cuvil.ir.pool import Pool
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.ir.types import BufferType, TensorType
 from cuvil.pipeline import Setting, workers
 from cuvil.plan.plan import Plan, Port, make_plan
 from cuvil.plan.templates import Templates, question
-from cuvil_runtime import Model, load_object
+from cuvil_runtime import Model, default_threads, load_object
 
 Array = np.ndarray[Any, Any]
 ALIGN = 64
@@ -85,7 +84,7 @@ def _size(value: Value, plan: Plan) -> int | None:
     if isinstance(op, host.ArgumentOp):
         ports = [*plan.inputs, *plan.outputs]
         kind = ports[op.index.value.data].type
-        size = kind.size * kind.dtype.size if kind.is_static else None  # type: ignore[operator]
+        size = kind.size * kind.dtype.size if kind.is_static else None
     elif isinstance(op, host.WeightOp):
         size = plan.pool.get(op.key.data).nbytes
     elif isinstance(op, host.AllocOp):
@@ -114,22 +113,25 @@ def trial_of_op(op: Operation, templates: Templates, way: str) -> Trial | None:
 
 def load_trials(
     trials: Mapping[str, tuple[Trial, Sequence[int]]], setting: Setting
-) -> dict[str, Callable[[], object]]:
-    """A call for each trial, cut as its numbers say, that launches it once for each turn.
-
-    All are compiled together, and run on one thread. Raises CompileError.
-    """
-    plans = {name: _plan(trial) for name, (trial, _) in trials.items()}
-    codes = {name: _code(plans[name], trials[name][1], setting) for name in trials}
+) -> dict[int, dict[str, Callable[[], object]]]:
+    """By the number of threads, one and all: a call for each trial, cut as its numbers say, that
+    launches it once for each turn. All are compiled together. Raises CompileError."""
+    codes = {}
+    for name, (trial, choice) in trials.items():
+        cut = {trial.kernel.sym_name.data: choice} if choice else {}
+        codes[name] = plan_code(_plan(trial), cut, setting)
     made = iter(workers().compile([unit for code in codes.values() for unit in code.units]))
-    calls: dict[str, Callable[[], object]] = {}
-    filled: dict[tuple[object, ...], Array] = {}
-    for name, code in codes.items():
-        model = _loaded(code, [next(made) for _ in code.units])
-        trial = trials[name][0]
-        memory = filled.setdefault((trial.sizes, trial.turns), _memory(trial))
-        calls[name] = _caller(model, memory)
-    return calls
+    parts = {name: [next(made) for _ in code.units] for name, code in codes.items()}
+    filled = {(t.sizes, t.turns): t for t, _ in trials.values()}
+    memory = {key: _memory(trial) for key, trial in filled.items()}
+    return {
+        threads: {
+            name: _caller(load_code(codes[name], parts[name], threads),
+                          memory[trial.sizes, trial.turns])
+            for name, (trial, _) in trials.items()
+        }
+        for threads in sorted({1, default_threads()})
+    }  # fmt: skip
 
 
 def _caller(model: Model, memory: Array) -> Callable[[], object]:
@@ -157,21 +159,23 @@ def _plan(trial: Trial) -> Plan:
     )  # fmt: skip
 
 
-def _code(plan: Plan, choice: Sequence[int], setting: Setting) -> Code:
-    if choice:
-        plan = replace(plan, kernels={n: with_choice(k, choice) for n, k in plan.kernels.items()})
-    variant = VariantTarget(setting.variant.name, 0, setting.variant.facts)
+def plan_code(plan: Plan, choices: Mapping[str, Sequence[int]], setting: Setting) -> Code:
+    """The code of a plan for the build that is tuned. choices: kernel -> how it is cut."""
+    variant = VariantTarget(setting.variant.name, 0, setting.variant.facts, choices)
     return build_code(
         plan, [variant], producer="tune", opt=setting.opt_level, bitcode=setting.bitcode,
         table=setting.rows,
     )  # fmt: skip
 
 
-def _loaded(code: Code, objects: list[bytes]) -> Model:
+def load_code(
+    code: Code, objects: Sequence[bytes], threads: int, weights: str | None = None
+) -> Model:
+    """The model of compiled units. weights: the file of them."""
     with tempfile.TemporaryDirectory(prefix="cuvil-tune-") as scratch:
         path = Path(scratch, "trial.o")
         merge_objects(path, objects, {code.symbol}.__contains__, code.renamed)
-        return load_object(path.read_bytes(), threads=1)
+        return load_object(path.read_bytes(), threads=threads, weights=weights)
 
 
 def _memory(trial: Trial) -> Array:

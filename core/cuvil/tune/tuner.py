@@ -24,8 +24,11 @@ from cuvil.plan.templates import Templates, question
 from cuvil.tune.measure import Clock, fastest
 from cuvil.tune.records import Records, choice_of, text_of
 from cuvil.tune.trials import Trial, load_trials, trial_of_op, trials_of
+from cuvil.tune.whole import gain_of, name_of, runs_on_zeros
 
 MEASURED_S = 0.6  # for one question, beside compiling what it compares
+WHOLE_S = 3.0  # for the model
+_WHOLE = ("as by costs", "tuned")
 
 Candidates = Mapping[str, tuple[Trial, Sequence[int]]]
 
@@ -57,6 +60,7 @@ class Tuner:
     asked: int = 0
     known: int = 0
     left: int = 0
+    kept: bool = True
     _deadline: float | None = None
 
     def templates(
@@ -87,11 +91,31 @@ class Tuner:
             )
         return {name: choice_of(answer) for name, answer in answers.items()}
 
-    def _answers(self, questions: Mapping[str, Asked], setting: Setting) -> dict[str, str]:
-        """The answers that are not those of costs."""
+    def is_better(
+        self, plan: Plan, choices: Mapping[str, Sequence[int]], usual: Plan, setting: Setting
+    ) -> bool:
+        """Whether the whole model is at least as fast as by costs: neighbours may see to it that it
+        is not. Left open, and so true, where the inputs' extents are not known."""
+        if not setting.here or not runs_on_zeros(plan):
+            return True
+        self.progress("tune: the whole model")
+        records, question = self._records(setting), name_of(plan, choices, setting)
+        found = records.find(question, _WHOLE)
+        if found is None:
+            gain = gain_of((plan, choices), usual, setting, WHOLE_S, self.clock)
+            found = _WHOLE[gain >= 1]
+            records.keep(question, found, gain)
+        self.kept = found == _WHOLE[True]
+        return self.kept
+
+    def _records(self, setting: Setting) -> Records:
         build = f"{setting.variant.name} {setting.variant.facts} {setting.opt_level}"
         versions = compiler_versions([setting.backend.package])
-        records = Records(open_store(), build, versions, anywhere=not setting.here)
+        return Records(open_store(), build, versions, anywhere=not setting.here)
+
+    def _answers(self, questions: Mapping[str, Asked], setting: Setting) -> dict[str, str]:
+        """The answers that are not those of costs."""
+        records = self._records(setting)
         order = sorted(questions, key=lambda key: -questions[key].weight)
         answers: dict[str, str] = {}
         for number, key in enumerate(order, start=1):
@@ -114,7 +138,8 @@ class Tuner:
         candidates = asked.candidates()
         answer, gain = asked.names[0], 1.0
         if asked.names[0] in candidates and len(candidates) > 1:
-            answer, gain = fastest(load_trials(candidates, setting), MEASURED_S, self.clock)
+            calls = load_trials(candidates, setting)
+            answer, gain = fastest(calls[1], calls[max(calls)], MEASURED_S, self.clock)
         if gain > 1:
             self.gains.append(gain)
         records.keep(asked.text, answer, gain)
@@ -135,6 +160,8 @@ class Tuner:
             words.append(f"{self.known} known before")
         if self.left:
             words.append(f"{self.left} left to costs, for which there was no time")
+        if not self.kept:
+            words.append("none of them used: the whole model is no faster")
         return "tuned: " + ", ".join(words)
 
 
