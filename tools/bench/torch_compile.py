@@ -108,7 +108,8 @@ def speed(name: str, seconds: float) -> Row:
     with torch.inference_mode():
         with observed() as graphs:
             found = runs[OWN](**inputs)
-        calls = {n: _call(run, inputs) for n, run in {**runs, EAGER: model}.items()}
+        every: dict[str, Callable[..., Any]] = {**runs, EAGER: model}
+        calls = {n: _call(run, inputs) for n, run in every.items()}
         timings = interleaved(calls, seconds)
         ratios = speedups(timings, OWN)
         return {

@@ -7,7 +7,7 @@ their kind. Batch 1. Attention is what each model uses by default.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -18,11 +18,13 @@ __all__ = ["MODELS", "TINY", "Sample", "sample"]
 TINY = "tiny"
 """A module that takes no time: it shows what a call costs."""
 
-SMALL = {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 8}
-SMALL_TEXT = {
+SMALL: dict[str, Any] = {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 8}
+SMALL_TEXT: dict[str, Any] = {
     **SMALL, "vocab_size": 1024, "intermediate_size": 688, "num_key_value_heads": 4,
     "max_position_embeddings": 512, "use_cache": False,
 }  # fmt: skip
+LABELS: dict[str, Any] = {"num_labels": 1000}
+START: dict[str, Any] = {"decoder_start_token_id": 0}
 Made = tuple[nn.Module, dict[str, torch.Tensor]]
 
 
@@ -68,25 +70,23 @@ def _gpt2() -> Made:
 
 def _vit() -> Made:
     config = transformers.ViTConfig(
-        hidden_size=192, num_attention_heads=3, intermediate_size=768, num_labels=1000
+        hidden_size=192, num_attention_heads=3, intermediate_size=768, **LABELS
     )
     return transformers.ViTForImageClassification(config), _pixels()
 
 
 def _resnet(kind: str, depths: list[int], sizes: list[int]) -> Made:
-    config = transformers.ResNetConfig(
-        layer_type=kind, depths=depths, hidden_sizes=sizes, num_labels=1000
-    )
+    config = transformers.ResNetConfig(layer_type=kind, depths=depths, hidden_sizes=sizes, **LABELS)
     return transformers.ResNetForImageClassification(config), _pixels()
 
 
 def _mobilenet() -> Made:
-    config = transformers.MobileNetV2Config(num_labels=1001)
+    config = transformers.MobileNetV2Config(**LABELS)
     return transformers.MobileNetV2ForImageClassification(config), _pixels()
 
 
 def _t5() -> Made:
-    config = transformers.T5Config(decoder_start_token_id=0, use_cache=False)
+    config = transformers.T5Config(use_cache=False, **START)
     inputs = {"input_ids": _tokens(64, 32000), "decoder_input_ids": _tokens(16, 32000)}
     return transformers.T5ForConditionalGeneration(config), inputs
 
@@ -144,12 +144,13 @@ class UNetBlock(nn.Module):
         shift = self.time(silu(time))[:, :, None, None]
         y = self.conv_in(silu(self.norm_in(x))) + shift
         y = self.conv_out(silu(self.norm_out(y))) + self.skip(x)
-        q, k, v = self.qkv(self.norm(y)).flatten(2).transpose(1, 2).chunk(3, -1)
-        seen = nn.functional.scaled_dot_product_attention(*map(self._by_head, (q, k, v)))
-        return y + self.project(seen.permute(0, 1, 3, 2).reshape(y.shape))
+        q, k, v = map(self._by_head, self.qkv(self.norm(y)).flatten(2).transpose(1, 2).chunk(3, -1))
+        seen = nn.functional.scaled_dot_product_attention(q, k, v)
+        found: torch.Tensor = y + self.project(seen.permute(0, 1, 3, 2).reshape(y.shape))
+        return found
 
     def _by_head(self, x: torch.Tensor) -> torch.Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
 
 
 def _unet() -> Made:

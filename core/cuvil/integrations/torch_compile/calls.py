@@ -51,7 +51,7 @@ class Call:
         self._is_plain = len(tensors) == len(self._outputs) and signature.spec.type in (list, tuple)
         self._is_plain &= not views and all(o.kind == "tensor" for o in tensors)
         self._native = engine.model.tensor_call(
-            torch.Tensor.__dlpack_c_exchange_api__,  # type: ignore[attr-defined]
+            torch.Tensor.__dlpack_c_exchange_api__,
             (torch.Tensor, torch.nn.Parameter),
             "is_neg",
             [(i.place, i.is_size, i.axes) for i in signature.inputs],
