@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import numpy_helper, parser
 
 import cuvil
 from tests import small_models
@@ -121,3 +121,14 @@ def test_stages_are_told() -> None:
     compiled(progress=stages.append)
     assert stages[0] == "import"
     assert {"rewrite", "plan", "compile"} <= set(stages)
+
+
+def test_a_diagonal_of_free_sizes() -> None:
+    """Its places are numbers without operands, computed where a kernel reads them."""
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> '
+        'g (float[B, N, N] x) => (float[B, N] y) { y = Einsum<equation="bii->bi">(x) }'
+    )
+    x = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+    (got,) = compiled(model)(x)
+    np.testing.assert_array_equal(got, [[0, 4, 8], [9, 13, 17]])

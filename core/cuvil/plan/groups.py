@@ -215,7 +215,8 @@ class _Partition:
 
     def _narrows_anchor(self, op: Operation) -> bool:
         """Whether what an anchor gives, which would be stored, becomes narrower here."""
-        if tensor_type(op.results[0]).dtype.bits >= tensor_type(op.operands[0]).dtype.bits:
+        bits = [tensor_type(value).dtype.bits for value in (*op.operands, *op.results)]
+        if bits[-1] >= bits[0]:  # of an iota or the like, which has no operands, too
             return False
         at: Operation = op
         while is_pointwise(at) and at.operands:
