@@ -115,7 +115,10 @@ class Compiled:
             self.failure = error
         self.problems = []
         if not self.is_part:
-            import_fx(self.module, constants=known, problems=self.problems)
+            try:
+                import_fx(self.module, constants=known, problems=self.problems)
+            except Error:  # a size that is no dim: no part of it can be told apart
+                self.problems = []
         if self.problems:
             return self._in_parts()
         self.give_up(str(self.failure))
