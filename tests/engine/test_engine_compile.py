@@ -130,5 +130,5 @@ def test_a_diagonal_of_free_sizes() -> None:
         'g (float[B, N, N] x) => (float[B, N] y) { y = Einsum<equation="bii->bi">(x) }'
     )
     x = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
-    (got,) = compiled(model)(x)
+    got = compiled(model)(x)
     np.testing.assert_array_equal(got, [[0, 4, 8], [9, 13, 17]])
