@@ -208,7 +208,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
 
     a, b, c = _operands(template)
     return ContractionSpec(
-        batch=tuple(BatchDim(*row) for row in rows("batch", 5)),  # type: ignore[arg-type]
+        batch=tuple(BatchDim(*row) for row in rows("batch", 5)),
         rows=tuple(RowDim(*row) for row in rows("rows", 3)),
         k=tuple(KDim(*row) for row in rows("k", 2)),
         n=_sizes(template, slots, "n")[0],
