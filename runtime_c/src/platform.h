@@ -1,5 +1,5 @@
-/* The seam to the operating system: all that the runtime needs of it. platform_posix.c is what POSIX
- * hosts share, files that end in _linux.c and _macos.c are the rest. */
+/* The seam to the operating system: all that the runtime needs of it. platform_posix.c is what
+ * POSIX hosts share, files that end in _linux.c and _macos.c are the rest. */
 #ifndef CUVIL_PLATFORM_H
 #define CUVIL_PLATFORM_H
 
