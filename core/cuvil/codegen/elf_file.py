@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cuvil.codegen.elf_format import FORMATS, ElfFormat
+from cuvil.codegen.section_bytes import pad, write_chunks
 from cuvil.errors import ArtefactError
 
 __all__ = ["Machine", "Object", "Section", "Symbol", "read_object", "write_object"]
@@ -204,7 +205,7 @@ def write_object(path: str | os.PathLike[str], source: Object) -> None:
             out.write(_header(source, table))
             for section, offset in zip(source.sections, offsets, strict=True):
                 _write_section(out, section, offset)
-            _pad(out, table)
+            pad(out, table)
             for section, name, offset in zip(source.sections, places, offsets, strict=True):
                 out.write(_section_row(format, section, name, offset))
     except BaseException:
@@ -246,20 +247,8 @@ def _section_row(format: ElfFormat, section: Section, name: int, offset: int) ->
 def _write_section(out: BinaryIO, section: Section, offset: int) -> None:
     if section.type in (0, NOBITS):
         return
-    _pad(out, offset)
-    written = 0
-    for chunk in section.chunks:
-        # Buffered files split what one system call does not take, which is about 2 GiB.
-        written += out.write(chunk)
-        if written > section.size:
-            break
-    if written != section.size:
-        raise ValueError(f"section {section.name} of {section.size} bytes was given {written}")
+    write_chunks(out, offset, section.name, section.size, section.chunks)
 
 
 def _aligned(value: int, align: int) -> int:
     return -(-value // max(align, 1)) * max(align, 1)
-
-
-def _pad(out: BinaryIO, offset: int) -> None:
-    out.write(bytes(offset - out.tell()))

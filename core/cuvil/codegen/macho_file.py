@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from cuvil.codegen.section_bytes import pad, write_chunks
 from cuvil.errors import ArtefactError
 
 __all__ = ["MAGIC", "Object", "Relocation", "Section", "Symbol", "read_object", "write_object"]
@@ -180,7 +181,7 @@ def write_object(path: str | os.PathLike[str], source: Object) -> None:
             out.write(_dynamic(ordered.symbols))
             for section in ordered.sections:
                 _write_section(out, section, start)
-            _pad(out, _aligned(start + filled, _WORD))
+            pad(out, _aligned(start + filled, _WORD))
             for section in ordered.sections:
                 out.write(b"".join(map(_packed, section.relocations)))
             out.write(symbols + strings)
@@ -262,19 +263,8 @@ def _packed(entry: Relocation) -> bytes:
 def _write_section(out: BinaryIO, section: Section, start: int) -> None:
     if section.empty:
         return
-    _pad(out, start + section.address)
-    written = 0
-    for chunk in section.chunks:
-        written += out.write(chunk)
-        if written > section.size:
-            break
-    if written != section.size:
-        raise ValueError(f"section {section.name} of {section.size} bytes was given {written}")
+    write_chunks(out, start + section.address, section.name, section.size, section.chunks)
 
 
 def _aligned(value: int, align: int) -> int:
     return -(-value // align) * align
-
-
-def _pad(out: BinaryIO, offset: int) -> None:
-    out.write(bytes(offset - out.tell()))
