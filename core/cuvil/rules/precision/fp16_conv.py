@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cuvil.ir.dims import literal
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import attrs_of, dims_of, is_constant
-from cuvil.rewrite.winograd_cost import choose, pixels_of, taps_of
+from cuvil.rewrite.winograd_cost import GAIN
 from cuvil.rules.precision._fp16 import with_halves
+from cuvil.rules.precision._tiles import by_tiles
 
 _CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 
@@ -32,12 +32,7 @@ def fp16_conv(b: Rewriter, op: Operation) -> Value | None:
     plain = a.layout == "channels_last" and not any(a.pads) and len(op.operands) == 2
     if not plain or not is_constant(weights):
         return None
-    n, channels, *taps = (literal(d) for d in dims_of(weights))
-    if a.groups > 1 and channels == 1:
+    by_channel = a.groups > 1 and dims_of(weights)[1] == 1
+    if by_channel or by_tiles(op, GAIN):
         return None
-    steps = any(s != 1 for s in (*a.strides, *a.dilations))
-    if a.groups == 1 and not steps and len(taps) <= 2:
-        pixels = pixels_of(dims_of(op.results[0]))
-        if choose(pixels, taps_of(taps), channels, n) is not None:
-            return None
     return with_halves(b, op, 1)
