@@ -110,10 +110,11 @@ def products(variant: VariantSpec) -> Iterator[Kernel]:
 
 
 def kernels(variant: VariantSpec) -> Iterator[Kernel]:
-    """All that is to be compiled for a build: the last one has the rows of core's table."""
+    """All that is to be compiled for a build: the last one has the rows of core's table that
+    multiply."""
     if not variant.products:
         for row in CORE_ROWS:
-            yield from ((row.kind, case, "f32") for case in row.cases)
+            yield from ((row.kind, case, "f32") for case in row.cases if case.dtype == "f32")
     yield from products(variant)
 
 

@@ -100,6 +100,6 @@ def _facts(
     return TargetFacts(
         triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=l1_bytes, l1_ways=l1_ways, l2_bytes=l2_bytes,
-        lane_products=True, dots=dots,
+        lane_products=True, dots=dots, byte_table="llvm.aarch64.neon.tbl4.v16i8",
         matrices={group: name for group, name in _MATRICES.items() if group in dots},
     )  # fmt: skip

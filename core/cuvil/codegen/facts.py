@@ -43,6 +43,8 @@ class TargetFacts:
     on the left by two on the right, in vectors of 128 bits; where that is better than `dots`.
     byte_pick: the intrinsic (bytes, places below 16) -> the bytes at these places, of each 128 bits
     of a vector register; "" without one.
+    byte_table: the intrinsic (four vectors of 16 bytes, places) -> the bytes of these 64 at 16
+    places, zero for places beyond them; "" without one.
     """
 
     triple: str
@@ -70,6 +72,7 @@ class TargetFacts:
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
     matrices: Mapping[str, str] = field(default_factory=dict, hash=False)
     byte_pick: str = ""
+    byte_table: str = ""
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register, or 1."""
@@ -85,6 +88,11 @@ class TargetFacts:
         """Whether sums of bytes are not slower than fewer products of floats: they are where bytes
         are multiplied as 16-bit integers."""
         return not (set(self.dots) == {"i16x2"} and not self.scalar and not self.matrices)
+
+    @property
+    def picks_bytes(self) -> bool:
+        """Whether vectors of bytes can look into a table."""
+        return bool(self.byte_pick or self.byte_table)
 
     @property
     def scalar(self) -> bool:

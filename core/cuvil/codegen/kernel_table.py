@@ -72,7 +72,7 @@ def _vectors(facts: TargetFacts) -> bool:
 
 
 def _picks(facts: TargetFacts) -> bool:
-    return bool(facts.byte_pick)
+    return facts.picks_bytes
 
 
 def usable(rows: Sequence[KernelRow], targets: Sequence[TargetFacts]) -> list[KernelRow]:

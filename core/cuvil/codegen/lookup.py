@@ -1,9 +1,11 @@
 """Looks into a table of 256 bytes, for vectors of bytes at once.
 
 Where an instruction picks 16 bytes of a register by their places, sixteen of them, each for the
-codes with one upper half, are a look into the whole table.
+codes with one upper half, are a look into the whole table; four, where it picks from four registers
+and gives zero for places beyond them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -54,7 +56,7 @@ def emit_lookup(module: ir.Module, name: str, spec: LookupSpec, facts: TargetFac
     )
     first = at.value(at.mul(begin, _TASK_BYTES))
     last = at.value(at.minimum(at.mul(end, _TASK_BYTES), at.size(spec.count)))
-    if facts.byte_pick and not facts.scalar:
+    if facts.picks_bytes and not facts.scalar:
         first = _vectors(b, (codes, table, result), first, last, facts)
     with for_range(b, first, last) as i:
         code = b.zext(load(b, codes, i, I8), I64)
@@ -72,22 +74,48 @@ def _vectors(
 ) -> ir.Value:
     """Whole vectors from `first` on; gives where they end."""
     codes, table, result = buffers
-    lanes = facts.vector_bits // 8
+    look = _four_tables if facts.byte_table else _sixteen_tables
+    lanes = 16 if facts.byte_table else facts.vector_bits // 8
     kind = vector(I8, lanes)
-    pick = declare(b.module, facts.byte_pick, kind, [kind, kind])
-    parts = [_spread(b, load(b, table, i64(at), vector(I8, _PICKED)), lanes)
-             for at in range(0, 256, _PICKED)]  # fmt: skip
+    found = look(b, table, kind, facts)
     left = b.sub(last, first)
     stop = b.add(first, b.sub(left, b.srem(left, i64(lanes))))
     with for_range(b, first, stop, i64(lanes)) as i:
-        code = load(b, codes, i, kind)
+        store(b, found(load(b, codes, i, kind)), result, i)
+    return b.select(b.icmp_signed(">", stop, first), stop, first)
+
+
+_Look = Callable[[ir.Value], ir.Value]  # a vector of codes -> their entries
+
+
+def _sixteen_tables(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, facts: TargetFacts) -> _Look:
+    pick = declare(b.module, facts.byte_pick, kind, [kind, kind])
+    parts = [_spread(b, load(b, table, i64(at), vector(I8, _PICKED)), kind.count)
+             for at in range(0, 256, _PICKED)]  # fmt: skip
+
+    def look(code: ir.Value) -> ir.Value:
         upper, place = (b.and_(code, filled(kind, mask)) for mask in (0xF0, 0x0F))
         found: ir.Value = zero(kind)
         for nth, part in enumerate(parts):
             mine = b.icmp_unsigned("==", upper, filled(kind, nth * _PICKED))
             found = b.select(mine, b.call(pick, [part, place]), found)
-        store(b, found, result, i)
-    return b.select(b.icmp_signed(">", stop, first), stop, first)
+        return found
+
+    return look
+
+
+def _four_tables(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, facts: TargetFacts) -> _Look:
+    pick = declare(b.module, facts.byte_table, kind, [kind] * 5)
+    parts = [load(b, table, i64(at), kind) for at in range(0, 256, _PICKED)]
+
+    def look(code: ir.Value) -> ir.Value:
+        found = [
+            b.call(pick, [*parts[4 * nth : 4 * nth + 4], b.xor(code, filled(kind, 64 * nth))])
+            for nth in range(4)
+        ]  # the places that are below 64 are those of one's own codes
+        return b.or_(b.or_(found[0], found[1]), b.or_(found[2], found[3]))
+
+    return look
 
 
 def _spread(b: ir.IRBuilder, part: ir.Value, lanes: int) -> ir.Value:
