@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
+import numpy as np
+
 from cuvil.codegen.build import Code, VariantTarget, build_code
 from cuvil.codegen.embedded import refuse_unbounded
 from cuvil.codegen.kernel_table import CORE_ROWS, KernelRow, templates_of, usable
 from cuvil.codegen.objects import Data, Note, join
-from cuvil.codegen.weights_file import write_weights
+from cuvil.codegen.weights_file import weights_image, write_weights
 from cuvil.codegen.worker import Workers
 from cuvil.errors import CompileError, OptionError, TargetError, own_faults
 from cuvil.ir.graph import Graph
@@ -97,6 +99,12 @@ class Built:
         with own_faults(f"{self.plan.name}: computing constants"):
             write_weights(path, self.code.build_id, size, chunks)
 
+    def weights_image(self) -> np.ndarray:
+        """What `write_weights` writes, in memory, which is several times faster: uint8."""
+        with own_faults(f"{self.plan.name}: computing constants"):
+            plan = self.plan
+            return weights_image(self.code.build_id, plan.weights_bytes, plan.put_weights)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -158,6 +166,7 @@ def compile_graph(
     targets = resolve(options.target, options.cpu, options.features)
     backend, target = targets.host
     progress("rewrite")
+    graph.pool.hash_ahead()
     special = special_graphs(graph, options.specialize)
     variants = variants or variants_of(backend, target, options.variant)
     graphs = (graph, *(other for _, other in special))

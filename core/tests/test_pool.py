@@ -1,12 +1,15 @@
 """The constant pool: keys by content, no copies, recipes evaluated on demand."""
 
+import hashlib
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from cuvil.ir.pool import Constant, Pool
+from cuvil.ir.samples import LARGE, sampled
 
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -132,6 +135,53 @@ def test_long_chains_need_no_deep_stack_and_hold_one_step():
     for i in range(2000):
         small = negate(pool, small, step=i)
     np.testing.assert_array_equal(pool.array(small.key), VALUES)
+
+
+def large(changed: int | None = None) -> np.ndarray:
+    """Bytes of a large constant; one that no sample holds differs where `changed` is said."""
+    data = np.arange(LARGE + 3, dtype=np.uint32).astype(np.uint8)
+    if changed is not None:
+        data[LARGE // 2 + 333] = changed
+    return data
+
+
+def test_large_constants_are_told_apart_to_the_last_byte():
+    """... though a key looks at samples only."""
+    assert sampled(large().data) == sampled(large(200).data)
+    pool = Pool()
+    arrays = [large(), large(200), large(), large(200), large(201)]
+    keys = [pool.add_mapped(a, "u8", a.shape).key for a in arrays]
+    assert keys[0] == keys[2] != keys[1] == keys[3]
+    assert len(pool) == len(set(keys)) == 3
+    for key, array in zip(keys, arrays, strict=True):
+        np.testing.assert_array_equal(pool.array(key), array)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_contents_tell_the_values_of_large_constants(ahead: bool) -> None:
+    found = []
+    for array in (large(), large(200)):
+        pool = Pool()
+        base = pool.add_mapped(array, "u8", array.shape)
+        turned = pool.add_recipe("f", {}, [base, base], "u8", array.shape, lambda i: ~i[0])
+        small = pool.add_array(VALUES)
+        if ahead:
+            pool.hash_ahead()
+        keys = (small.key, turned.key, base.key)
+        found.append((keys, list(pool.contents(keys))))
+    (keys, first), (others, second) = found
+    assert keys == others and first != second
+    assert first == [hashlib.sha256(large()).digest()]
+
+
+def test_values_may_be_asked_for_by_several_threads():
+    pool = Pool()
+    base = pool.add_array(np.arange(1 << 17, dtype=np.float32))
+    keys = [negate(pool, base, step=i % 3).key for i in range(64)]
+    with ThreadPoolExecutor(4) as threads:
+        for array in threads.map(pool.array, keys * 8):
+            assert array[-1] == 1 - (1 << 17)
+    assert pool._recent_bytes == sum(array.nbytes for array in pool._recent.values())
 
 
 def test_the_cache_is_bounded():

@@ -66,7 +66,7 @@ def test_a_fault_of_the_compiler_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         with pytest.raises(InternalError, match=r"\(Neg\): internal error.*report it") as caught:
             m.engine()
     assert isinstance(caught.value.__cause__, AttributeError)
-    for stage in ("run_phases", "make_plan", "build_code", "write_weights"):
+    for stage in ("run_phases", "make_plan", "build_code", "weights_image"):
         with monkeypatch.context() as patch:
             patch.setattr(f"cuvil.pipeline.{stage}", broken)
             n = Model()

@@ -290,7 +290,10 @@ def source_hash(source: Any) -> str:
     if isinstance(source, GraphSource):
         return hashlib.sha256(source.fingerprint()).hexdigest()
     if isinstance(source, Graph):
-        return hashlib.sha256(print_ir(source.module).encode()).hexdigest()
+        digest = hashlib.sha256(print_ir(source.module).encode())
+        for found in source.pool.contents(constant.key for constant in source.pool):
+            digest.update(found)
+        return digest.hexdigest()
     if hasattr(source, "SerializeToString"):
         return hashlib.sha256(source.SerializeToString(deterministic=True)).hexdigest()
     if isinstance(source, bytes | bytearray | memoryview):

@@ -292,6 +292,7 @@ def _contents(plan: Plan, code: Code, producer: str) -> Iterator[bytes]:
         yield f"{unit.triple} {unit.cpu} {unit.features} {unit.opt}\n{unit.ir}".encode()
     for key, offset in plan.weights:
         yield f"{key} {offset}".encode()
+    yield from plan.pool.contents(key for key, _ in plan.weights)
     for call in code.calls:
         yield f"{call.symbol} {call.binary.digest if call.binary else ''}".encode()
     for device in plan.devices:

@@ -24,7 +24,7 @@ from cuvil.engine.cache_store import Store
 from cuvil.engine.graph_source import GraphSource
 from cuvil.options import Options
 
-FORMAT = 1
+FORMAT = 2
 OWN_FOLDER = str(Path(__file__).parents[1])
 _CPU_FIELDS = ("model name", "flags", "CPU implementer", "CPU part", "Features", "isa", "uarch")
 

@@ -170,10 +170,12 @@ def _discard(store: Store, name: str) -> None:
         _warn_unusable(error)
 
 
-def load_folder(folder: Path, threads: int | None) -> Engine:
-    """The engine of a folder with an object and perhaps its weights, which stay mapped."""
+def load_folder(folder: Path, threads: int | None, image: Any = None) -> Engine:
+    """The engine of a folder with an object and perhaps its weights, which stay mapped. image: a
+    buffer that holds them instead."""
     weights = folder / WEIGHTS
-    image = os.fspath(weights) if weights.exists() else None
+    if image is None and weights.exists():
+        image = os.fspath(weights)
     path = folder / OBJECT
     custom = folder / CUSTOM
     found = lazy.addresses(custom) if custom.exists() else None

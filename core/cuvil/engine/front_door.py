@@ -70,9 +70,13 @@ class HostBuild:
 
     def write(self, folder: Path) -> None:
         """Writes the object, and the weights where there are any. OSError when that fails."""
-        self.built.write_object(folder / OBJECT)
+        self.write_code(folder)
         if self.built.plan.weights_bytes:
             self.built.write_weights(folder / WEIGHTS)
+
+    def write_code(self, folder: Path) -> None:
+        """As `write`, without the weights."""
+        self.built.write_object(folder / OBJECT)
         if self.built.calls:
             write_custom(self.built.calls, folder)
 
@@ -160,7 +164,8 @@ def write_custom(calls: Sequence[ExternCall], folder: Path) -> None:
 
 
 def load_built(build: HostBuild, threads: int | None) -> Engine:
-    """Loads a build by way of a temporary folder; mapped files may be removed after."""
+    """Loads a build by way of a temporary folder; its weights stay in memory."""
+    image = build.built.weights_image() if build.built.plan.weights_bytes else None
     with tempfile.TemporaryDirectory(prefix="cuvil-") as scratch:
-        build.write(Path(scratch))
-        return load_folder(Path(scratch), threads)
+        build.write_code(Path(scratch))
+        return load_folder(Path(scratch), threads, image)

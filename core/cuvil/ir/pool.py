@@ -4,10 +4,12 @@ A constant of the IR is a `Constant`: a key, a dtype and a shape. The pool knows
 come from: a region of a mapped file, a small owned array, a reader, or a recipe such as
 `pack(transpose(c))` that is evaluated when somebody needs the values and then dropped.
 
-Keys are content hashes (BLAKE2b, 160 bits), so equal tensors share one entry and a compile cache
-may use the key in place of the values: equal keys mean equal dtype, shape and bytes, or the same
-recipe over such. Bytes are hashed once, when added (about 0.8 GB/s, pages stream through the
-page cache).
+Keys are digests (BLAKE2b, 160 bits). Within a pool equal tensors share one entry: equal keys mean
+equal dtype, shape and bytes, or the same recipe over such. A small constant's key is the digest of
+its bytes. That of a large one, which would take long to read, is the digest of samples: of two with
+the same samples the bytes are compared, and where they differ the second has the digest of its
+bytes. So a key of a large constant says nothing of another pool's. What must know the values, as a
+build's identity must, asks for `contents` too, which a thread makes beside other work.
 """
 
 from __future__ import annotations
@@ -15,12 +17,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
 from cuvil.ir import dtypes
+from cuvil.ir.samples import LARGE, same_bytes, sampled, sha256
 
 __all__ = ["Buffer", "Constant", "Evaluate", "Pool"]
 
@@ -57,7 +62,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
+    """sampled: the key does not tell all bytes."""
+
     read: Callable[[], Buffer]
+    sampled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +76,15 @@ class _Recipe:
 
 
 class Pool:
-    """The constants of one model, by key. Not thread-safe."""
+    """The constants of one model, by key. While none is added, threads may ask for values."""
 
     def __init__(self) -> None:
         self._constants: dict[str, Constant] = {}
         self._sources: dict[str, _Stored | _Recipe] = {}
         self._recent: OrderedDict[str, np.ndarray] = OrderedDict()
         self._recent_bytes = 0
+        self._lock = Lock()  # of the two above
+        self._digests: dict[str, Future[bytes]] = {}
 
     def __len__(self) -> int:
         return len(self._constants)
@@ -118,10 +128,13 @@ class Pool:
             raise ValueError(
                 f"{data.nbytes} bytes for a constant {dtype}{list(extents)}, which has {expected}"
             )
-        digest = hashlib.blake2b(digest_size=_DIGEST_BYTES, person=b"cuvil.data")
-        digest.update(f"{dtype}{extents}\0".encode())
-        digest.update(data)
-        return self._insert(Constant(digest.hexdigest(), dtype, extents), _Stored(read))
+        if data.nbytes >= LARGE:
+            key = _data_key(b"cuvil.sampled", dtype, extents, sampled(data))
+            known = self._sources.get(key)
+            if known is None or (isinstance(known, _Stored) and _holds(known, data)):
+                return self._insert(Constant(key, dtype, extents), _Stored(read, sampled=True))
+        key = _data_key(b"cuvil.data", dtype, extents, data)
+        return self._insert(Constant(key, dtype, extents), _Stored(read))
 
     def add_recipe(
         self,
@@ -153,6 +166,32 @@ class Pool:
         constant = Constant(digest.hexdigest(), dtype, extents)
         return self._insert(constant, _Recipe(fn, tuple(inputs), evaluate))
 
+    def hash_ahead(self) -> None:
+        """Begins, on a thread, with the digests that `contents` will ask for."""
+        todo = [key for key, source in self._sources.items() if _is_sampled(source)]
+        todo = [key for key in todo if key not in self._digests]
+        if todo:
+            thread = ThreadPoolExecutor(1, thread_name_prefix="cuvil-hash")
+            self._digests |= {key: thread.submit(self._digest, key) for key in todo}
+            thread.shutdown(wait=False)
+
+    def contents(self, keys: Iterable[str]) -> Iterator[bytes]:
+        """The digests of all large tensors that go into these constants, each once, in order.
+
+        Keys and these tell all values, in any pool.
+        """
+        stack, seen = list(keys)[::-1], set[str]()
+        while stack:
+            key = stack.pop()
+            source = self._sources[key]
+            if key in seen:
+                continue
+            seen.add(key)
+            if isinstance(source, _Recipe):
+                stack += [constant.key for constant in reversed(source.inputs)]
+            elif source.sampled:
+                yield self._digests[key].result() if key in self._digests else self._digest(key)
+
     def array(self, key: str) -> np.ndarray:
         """The values, read-only; of a mapped constant a view, perhaps unaligned.
 
@@ -175,6 +214,11 @@ class Pool:
     def data(self, key: str) -> memoryview:
         """The dense row-major bytes, read-only: what a weights file holds."""
         return _flat_bytes(np.ascontiguousarray(self.array(key))).toreadonly()
+
+    def _digest(self, key: str) -> bytes:
+        source = self._sources[key]
+        assert isinstance(source, _Stored)
+        return sha256(_flat_bytes(source.read()))
 
     def _insert(self, constant: Constant, source: _Stored | _Recipe) -> Constant:
         self._sources.setdefault(constant.key, source)
@@ -204,11 +248,12 @@ class Pool:
         source = self._sources[key]
         if isinstance(source, _Stored):
             return ()
-        if key in self._recent:
+        with self._lock:
+            if key not in self._recent:
+                return source.inputs
             self._recent.move_to_end(key)
             values[key] = self._recent[key]
             return ()
-        return source.inputs
 
     def _compute(self, key: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
         constant, source = self._constants[key], self._sources[key]
@@ -230,12 +275,30 @@ class Pool:
         # A view in the cache would keep alive the whole array behind it.
         kept = array if array.base is None else array.copy()
         kept.flags.writeable = False
-        self._recent[key] = kept
-        self._recent_bytes += kept.nbytes
-        while self._recent_bytes > _CACHE_BYTES:
-            _, dropped = self._recent.popitem(last=False)
-            self._recent_bytes -= dropped.nbytes
+        with self._lock:
+            if key in self._recent:  # by another thread
+                return self._recent[key]
+            self._recent[key] = kept
+            self._recent_bytes += kept.nbytes
+            while self._recent_bytes > _CACHE_BYTES:
+                _, dropped = self._recent.popitem(last=False)
+                self._recent_bytes -= dropped.nbytes
         return kept
+
+
+def _data_key(person: bytes, dtype: str, extents: tuple[int, ...], data: bytes | memoryview) -> str:
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES, person=person)
+    digest.update(f"{dtype}{extents}\0".encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _holds(source: _Stored, data: memoryview) -> bool:
+    return same_bytes(_flat_bytes(source.read()), data)
+
+
+def _is_sampled(source: _Stored | _Recipe) -> bool:
+    return isinstance(source, _Stored) and source.sampled
 
 
 def _extents(shape: Sequence[int]) -> tuple[int, ...]:

@@ -46,6 +46,7 @@ from cuvil.plan.steps import (
     Weight,
 )
 from cuvil.plan.templates import Templates
+from cuvil.plan.weights import fill, stream
 
 
 @dataclass(frozen=True)
@@ -116,17 +117,13 @@ class Plan:
         """Whether an output has an extent without upper bound."""
         return any(self.most(d) is None for d in port.type.dims)
 
-    def weight_chunks(self) -> Iterator[bytes | memoryview]:
-        """The weights' bytes in order, each constant made when it is asked for."""
-        at = 0
-        for key, offset in self.weights:
-            if offset > at:
-                yield bytes(offset - at)
-            data = np.ascontiguousarray(self.pool.array(key))
-            yield data.reshape(-1).view(np.uint8).data
-            at = offset + data.nbytes
-        if self.weights_bytes > at:
-            yield bytes(self.weights_bytes - at)
+    def weight_chunks(self) -> Iterator[memoryview]:
+        """The weights' bytes in order, each constant made when it is asked for, or one before."""
+        return stream(self.pool, self.weights, self.weights_bytes)
+
+    def put_weights(self, target: np.ndarray) -> None:
+        """Writes the weights into zeros: uint8, `weights_bytes` of them."""
+        fill(target, self.pool, self.weights)
 
 
 def make_plan(
