@@ -28,15 +28,17 @@ class Options:
     target, cpu, features: see `targets.target_list.resolve`. opt_level: 0 to 3. passes,
     disable_rules, enable_rules: see `rewrite.registry.Selection`. disable_kernels: kinds of fast
     kernels to do without ("winograd", ...). variant: the only build of the backend's to make, ""
-    for its own choice. memory_plan: "static" plans one arena; "dynamic" asks for the memory of each
-    value when the run gets there, with the extents that it has, and frees it all at the end: less
-    where upper bounds are far from what a run finds, slower elsewhere. dims: symbols to fix.
-    bounds: symbol -> (least, greatest). dynamic: symbol -> Extents, or input -> {axis: Extents}:
-    what callers promise, which the model must keep. specialize: symbol -> extents that get code of
-    their own, beside the code for all; see `plan.special`. elements: input that is a sequence ->
-    how many tensors it holds, or an optional -> 1 where it is there, 0 where not. name: prefix of
-    every exported symbol; "" takes the model's. tune: seconds for measuring on this machine what
-    costs only estimate, see `tune`; also text such as "60s" or "2m".
+    for its own choice. op_scheduling: whether kernels may run in another order than the model's,
+    where they need less memory then, see `plan.schedule`; not at opt_level 0. memory_plan: "static"
+    plans one arena; "dynamic" asks for the memory of each value when the run gets there, with the
+    extents that it has, and frees it all at the end: less where upper bounds are far from what a
+    run finds, slower elsewhere. dims: symbols to fix. bounds: symbol -> (least, greatest). dynamic:
+    symbol -> Extents, or input -> {axis: Extents}: what callers promise, which the model must keep.
+    specialize: symbol -> extents that get code of their own, beside the code for all; see
+    `plan.special`. elements: input that is a sequence -> how many tensors it holds, or an optional
+    -> 1 where it is there, 0 where not. name: prefix of exported symbols; "" takes the model's.
+    tune: seconds for measuring on this machine what costs only estimate, see `tune`; also text such
+    as "60s" or "2m".
     """
 
     target: str = "cpu"
@@ -49,6 +51,7 @@ class Options:
     disable_kernels: tuple[str, ...] = ()
     variant: str = ""
     graph_fusion: bool = True
+    op_scheduling: bool = True
     precision: str = "fp32"
     weights: str = "auto"
     memory_plan: str = "static"

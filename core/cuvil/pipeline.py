@@ -178,7 +178,8 @@ def compile_graph(
     rows = usable(wanted_rows((*backend.kernels, *CORE_ROWS), options), facts)
     name = identifier(options.name or graph.name)
     templates, dynamic = Templates(templates_of(rows, facts)), options.memory_plan == "dynamic"
-    make = partial(_plan, graph, name, targets, special=special, dynamic=dynamic)
+    schedule = options.op_scheduling and options.opt_level > 0
+    make = partial(_plan, graph, name, targets, special=special, dynamic=dynamic, schedule=schedule)
     plan, cuts = make(templates), _NO_CUTS
     if tuner is not None:
         setting = _setting(backend, target, chosen, rows, options)
@@ -281,12 +282,13 @@ def _plan(
     templates: Templates,
     special: Special,
     dynamic: bool,
+    schedule: bool,
 ) -> Plan:
     """The plan of a graph, and of the same graph for special extents."""
     for each in (graph, *(other for _, other in special)):
         apply_user_fusions(each, templates)
     with own_faults(f"{graph.name}: planning"):
-        plan = make_plan(graph, name, targets.assignment(), templates, special, dynamic)
+        plan = make_plan(graph, name, targets.assignment(), templates, special, dynamic, schedule)
         if verifying():
             verify_plan(plan)
     return plan

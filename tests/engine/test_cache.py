@@ -93,6 +93,7 @@ def test_models_that_differ_only_in_values_or_bias_are_told_apart() -> None:
         {"dims": {"N": 2}},
         {"bounds": {"N": (1, 8)}},
         {"enable_graph_fusion": False},
+        {"enable_op_scheduling": False},
         {"disable_rules": ["cse"]},
         {"name": "other"},
         {"input_spec": [("x", "float32", (2, 8))]},

@@ -20,6 +20,7 @@ WHOLE = "everything"
 SWITCHES = {
     WHOLE: Options(),
     "--no-graph-fusion": Options(graph_fusion=False),
+    "--disable-op-scheduling": Options(op_scheduling=False),
     "--disable-kernel contract": Options(disable_kernels=("contract",)),
     "--no-winograd": Options(disable_kernels=("winograd",)),
     "--disable-kernel depthwise": Options(disable_kernels=("depthwise",)),

@@ -111,6 +111,9 @@ NoWinograd = Annotated[
     bool, typer.Option("--no-winograd", help="3x3 convolutions as plain sums: exacter, slower")
 ]
 NoGraphFusion = Annotated[bool, typer.Option("--no-graph-fusion", help="run no rewrite rule")]
+DisableOpScheduling = Annotated[
+    bool, typer.Option("--disable-op-scheduling", help="run kernels in the order of the model")
+]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="threads of a run; default: CUVIL_NUM_THREADS, or all")
 ]
@@ -168,6 +171,7 @@ def options_of(
     disable_kernel: Sequence[str] | None = None,
     no_winograd: bool = False,
     no_graph_fusion: bool = False,
+    disable_op_scheduling: bool = False,
     name: str = "",
     weights: str = "auto",
     memory_plan: str = "static",
@@ -185,7 +189,8 @@ def options_of(
         passes=None if passes is None else tuple(passes),
         disable_rules=tuple(disable or ()), enable_rules=tuple(enable or ()),
         disable_kernels=(*(disable_kernel or ()), *(("winograd",) if no_winograd else ())),
-        graph_fusion=not no_graph_fusion, name=name, weights=weights,
+        graph_fusion=not no_graph_fusion, op_scheduling=not disable_op_scheduling,
+        name=name, weights=weights,
         memory_plan=memory_plan, tune=tune,  # type: ignore[arg-type]
     )  # fmt: skip
 

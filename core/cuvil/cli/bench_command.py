@@ -45,6 +45,7 @@ def bench(
     disable_kernel: arg.DisableKernel = None,
     no_winograd: arg.NoWinograd = False,
     no_graph_fusion: arg.NoGraphFusion = False,
+    disable_op_scheduling: arg.DisableOpScheduling = False,
     no_cache: arg.NoCache = False,
     custom: arg.Custom = None,
     remote: Annotated[
@@ -60,6 +61,7 @@ def bench(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
         precision=precision, variant=variant, passes=passes, disable=disable_rule,
         disable_kernel=disable_kernel, no_winograd=no_winograd, no_graph_fusion=no_graph_fusion,
+        disable_op_scheduling=disable_op_scheduling,
     )  # fmt: skip
     wanted = _Wanted(model, options, threads, seconds)
     made = arg.Made(inputs, arg.parse_sizes("--size", size), seed)

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from cuvil.aot.write import Artefact
     from cuvil.options import Options
 
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="folder, or libNAME.so, libNAME.a, NAME.o")
+]
 EMIT_HELP = "so, a, o, llvm, asm, mlir; may be repeated or joined by commas"
 
 
 def compile_model(
     model: arg.AnyModel,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="folder, or libNAME.so, libNAME.a, NAME.o")
-    ] = "build",
+    output: Output = "build",
     name: Annotated[str, typer.Option(help="prefix of every exported symbol")] = "",
     target: arg.Target = "cpu",
     cpu: arg.Cpu = "",
@@ -41,6 +42,7 @@ def compile_model(
     disable_kernel: arg.DisableKernel = None,
     no_winograd: arg.NoWinograd = False,
     graph_fusion: arg.GraphFusion = True,
+    disable_op_scheduling: arg.DisableOpScheduling = False,
     memory_plan: arg.MemoryPlan = "static",
     input_spec: arg.InputSpec = None,
     enable_rule: arg.EnableRule = None,
@@ -58,11 +60,11 @@ def compile_model(
     folder, stem, kinds = split_output(output)
     options = arg.options_of(
         target=target, cpu=cpu, features=features, opt_level=opt_level, dim=dim, bound=bound,
-        dynamic_shape=dynamic_shape, specialize=specialize, elements=elements,
-        precision=precision, variant=variant,
-        passes=passes, disable=disable_rule, enable=enable_rule, name=name or stem,
-        weights=weights, disable_kernel=disable_kernel, no_winograd=no_winograd,
-        no_graph_fusion=not graph_fusion, memory_plan=memory_plan, tune=tune,
+        dynamic_shape=dynamic_shape, specialize=specialize, elements=elements, precision=precision,
+        variant=variant, passes=passes, disable=disable_rule, enable=enable_rule, weights=weights,
+        name=name or stem, disable_kernel=disable_kernel, no_winograd=no_winograd, tune=tune,
+        no_graph_fusion=not graph_fusion, disable_op_scheduling=disable_op_scheduling,
+        memory_plan=memory_plan,
     )  # fmt: skip
     if threads is not None:
         _use_cpus(threads)

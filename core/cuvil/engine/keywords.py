@@ -23,7 +23,8 @@ class Keywords(TypedDict, total=False):
     bfloat16, and sums in float32: about three digits are right; "fp16" stores weights as float16
     and computes in float32. enable_fp16: products in 16 bits,
     which is precision "bf16". opt_level: 0 to 3 or "O0" to "O3". enable_graph_fusion: whether
-    rewrite rules run. winograd: whether convolutions by few taps may be computed with fewer
+    rewrite rules run. enable_op_scheduling: whether kernels may run in another order than the model's,
+    where they need less memory then. winograd: whether convolutions by few taps may be computed with fewer
     products: at about twice the rounding error of a plain sum, and an infinity or NaN in the image
     may spoil neighbours of the results that it reaches. variant: the backend's build to use, by
     default the best. memory_plan: "static", or "dynamic" (see `Options`). passes: names of rule
@@ -46,6 +47,7 @@ class Keywords(TypedDict, total=False):
     enable_fp16: bool | None
     opt_level: int | str | None
     enable_graph_fusion: bool | None
+    enable_op_scheduling: bool | None
     winograd: bool | None
     variant: str | None
     memory_plan: str | None
@@ -100,6 +102,7 @@ _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     **{n: _as(n, _words) for n in ("passes", "disable_rules", "enable_rules")},
     "enable_fp16": lambda on: {"precision": "bf16"} if on else {},
     "enable_graph_fusion": _as("graph_fusion"),
+    "enable_op_scheduling": _as("op_scheduling"),
     "winograd": _as("disable_kernels", lambda on: () if on else ("winograd",)),
     "memory_plan": _as("memory_plan"),
     "dims": _as("dims", dict),

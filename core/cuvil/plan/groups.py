@@ -141,6 +141,23 @@ def users(op: Operation) -> Iterator[Operation]:
             yield use.operation
 
 
+def apart(group: Group) -> list[Group]:
+    """The anchor as a kernel of its own, then the consumers that were fused behind it."""
+    anchor = group.anchor
+    assert anchor is not None and anchor is not group.root
+
+    def behind(op: Operation, stop: Operation | None) -> list[Operation]:
+        """The members that an op needs, itself the last; stop: one not to look at."""
+        needed = {op}
+        for member in reversed(group.members):
+            if member is not stop and not needed.isdisjoint(users(member)):
+                needed.add(member)
+        return [member for member in group.members if member in needed]
+
+    first = Group(anchor, anchor, group.template, behind(anchor, None))
+    return [first, Group(group.root, None, False, behind(group.root, anchor))]
+
+
 def partition(block: Block, templates: Templates, is_away: IsAway = _nowhere) -> list[Group]:
     """The groups of a block, in an order in which they can run. is_away: for devices' ops."""
     return _Partition(block, templates, is_away).run()

@@ -9,7 +9,7 @@ from cuvil.ir.names import Block, Operation, Value
 from cuvil.ir.record import tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import free_of_views
-from cuvil.plan.layout import Layouts
+from cuvil.plan.layout import Layouts, storage
 from cuvil.plan.memory import Memory
 from cuvil.plan.steps import Arena
 
@@ -22,32 +22,31 @@ def overwritten(
     The kernel reads an element before it writes the one at the same index, and no other element
     of it; reads and writes go through one buffer operand. done: ops whose kernels have run.
     """
-    result = group.root.results[0]
-    alone = group.anchor is None and len(group.root.results) == 1 and free_of_views(group)
-    if not alone or result in memory.wanted or not layouts.is_dense(result):
-        return None
-    kind, known = tensor_type(result), done | set(group.members)
-    shared = Counter(_storage(v, layouts) for v in reads)
-    for value in reads:
-        own = tensor_type(value)
-        fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
-        owned = _made_in(group.root.parent, value) and not layouts.parts(value)
-        placed = isinstance(memory.places.get(value), Arena)
-        if fits and owned and placed and shared[value] == 1 and _read_out(value, known):
+    known = done | set(group.members)
+    for value in candidates(group, reads, layouts, memory):
+        if isinstance(memory.places.get(value), Arena) and _read_out(value, known):
             return value
     return None
 
 
-def _storage(value: Value, layouts: Layouts) -> Value:
-    """The value in whose buffer a value lies."""
-    while True:
-        inside, owner = layouts.get(value), value.owner
-        if inside is not None:
-            value = inside.parent
-        elif isinstance(owner, Operation) and owner.name == "cuvil.reshape":
-            value = owner.operands[0]
-        else:
-            return value
+def candidates(
+    group: Group, reads: Sequence[Value], layouts: Layouts, memory: Memory
+) -> list[Value]:
+    """The operands whose buffers the group's result may take once nobody reads them again."""
+    result = group.root.results[0]
+    alone = group.anchor is None and len(group.root.results) == 1 and free_of_views(group)
+    if not alone or result in memory.wanted or not layouts.is_dense(result):
+        return []
+    kind = tensor_type(result)
+    shared = Counter(storage(v, layouts) for v in reads)
+    found = []
+    for value in reads:
+        own = tensor_type(value)
+        fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
+        owned = _made_in(group.root.parent, value) and not layouts.parts(value)
+        if fits and owned and shared[value] == 1:
+            found.append(value)
+    return found
 
 
 def _made_in(block: Block | None, value: Value) -> bool:

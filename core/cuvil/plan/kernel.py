@@ -211,3 +211,7 @@ class Kernels:
     by_signature: dict[object, Kernel] = field(default_factory=dict)
     packers: dict[Packed, tuple[str, Dim]] = field(default_factory=dict)
     ops: dict[str, nest.KernelOp] = field(default_factory=dict)
+
+    def copy(self) -> Kernels:
+        """The same so far, to be added to apart."""
+        return Kernels(dict(self.by_signature), dict(self.packers), dict(self.ops))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuvil.ir.dims import Dim, dim_min, known_equal, known_ge, product
-from cuvil.ir.names import Value
+from cuvil.ir.names import Operation, Value
 from cuvil.ir.record import tensor_type
 
 
@@ -45,6 +45,18 @@ class Layouts:
     def parts(self, value: Value) -> set[Value]:
         """The tensors that lie inside this one."""
         return {v for v, place in self.inside.items() if place.parent is value}
+
+
+def storage(value: Value, layouts: Layouts) -> Value:
+    """The value in whose buffer a value lies."""
+    while True:
+        inside, owner = layouts.get(value), value.owner
+        if inside is not None:
+            value = inside.parent
+        elif isinstance(owner, Operation) and owner.name == "cuvil.reshape":
+            value = owner.operands[0]
+        else:
+            return value
 
 
 def start_of(value: Value, place: Inside) -> Dim:

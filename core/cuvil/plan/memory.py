@@ -108,14 +108,28 @@ class Memory:
         del self.pending[before:]
         return ref
 
-    def plan(self, hints: Mapping[str, int], space: str = HOST, align: int = ALIGN) -> ArenaPlan:
+    def expected(self, value: Value) -> int:
+        """About the bytes that a value takes of the arena."""
+        most = upper_bound(nbytes(value), self.tops, self.ranges)
+        return 0 if most is None else _hint(most, hints_of(self.ranges))
+
+    def plan(self, space: str = HOST, align: int = ALIGN) -> ArenaPlan:
         """Offsets of the arena buffers of a space, in the order in which they were made."""
+        hints = hints_of(self.ranges)
         lives = [
             Lifetime(b.first, b.last, b.bytes, _hint(b.bytes, hints))
             for b in self.buffers
             if b.space == space and not b.grows
         ]
         return plan_arena(lives, align)
+
+
+def hints_of(ranges: Ranges) -> dict[str, int]:
+    """The extents of symbols to plan with."""
+    return {
+        name: max((low if most is None else min(most, 512)) or HINT, 16)
+        for name, (low, most) in ranges.items()
+    }
 
 
 def _hint(size: Dim, hints: Mapping[str, int]) -> int:

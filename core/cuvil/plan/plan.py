@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from cuvil.extents import Extents
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
-from cuvil.ir.dims import Dim, dim_max
+from cuvil.ir.dims import Dim, dim_max, evaluate
 from cuvil.ir.dims import symbols as symbols_of
 from cuvil.ir.dims_upper import Top, upper_bound
 from cuvil.ir.graph import Graph
@@ -22,8 +23,10 @@ from cuvil.ir.pool import Pool
 from cuvil.ir.record import tensor_type
 from cuvil.ir.types import TensorType
 from cuvil.plan.arena import ALIGN, ArenaPlan
+from cuvil.plan.conditions import Ranges
 from cuvil.plan.devices import Assignment, DeviceKernel
 from cuvil.plan.kernel import Kernels
+from cuvil.plan.memory import hints_of
 from cuvil.plan.program import Planned, plan_steps
 from cuvil.plan.special import bytes_from
 from cuvil.plan.steps import (
@@ -133,22 +136,30 @@ def make_plan(
     templates: Templates | None = None,
     special: Sequence[tuple[Mapping[str, int], Graph]] = (),
     dynamic: bool = False,
+    schedule: bool = True,
 ) -> Plan:
     """Plans a graph whose rewriting is done. name: of the program, a C identifier. templates: what
     generators may be asked for (None: core's). special: the same graph for fixed extents of some
     symbols, of which a run takes the first that fits; they share weights and equal kernels.
-    dynamic: without an arena, see `Memory`."""
+    dynamic: without an arena, see `Memory`. schedule: whether kernels may run in another order than
+    the graph's, where the arena is smaller for it."""
     name = name or graph.name
     assignment = assignment or Assignment()
-    kernels = Kernels()
-    planned = plan_steps(graph, assignment, templates, kernels, dynamic=dynamic)
     aligns = {HOST: ALIGN} | {d.name: max(d.align, ALIGN) for d in assignment.devices}
-    emitter = _HostEmitter(graph, planned, _arenas(graph, planned, aligns), aligns)
+
+    def steps_of(graph: Graph, kernels: Kernels, prefix: str = "") -> Planned:
+        steps = partial(plan_steps, graph, assignment, templates, prefix=prefix, dynamic=dynamic)
+        if not schedule or dynamic:
+            return steps(kernels=kernels)
+        return _in_less(steps, kernels)
+
+    planned = steps_of(graph, Kernels())
+    emitter = _HostEmitter(graph, planned, _arenas(planned, aligns), aligns)
     emitter.steps(planned.steps)
     arenas = {space: arena.bytes for space, arena in emitter.arenas.items()}
     for fixed, other in reversed(special):
-        found = plan_steps(other, assignment, templates, kernels, _prefix(fixed), dynamic)
-        inner = emitter.program(found, _arenas(other, found, aligns))
+        found = steps_of(other, emitter.planned.kernels, _prefix(fixed))
+        inner = emitter.program(found, _arenas(found, aligns))
         rest, emitter.block = emitter.block, Block()
         emitter.add(make.when(fixed, inner, rest))
         for space, arena in emitter.arenas.items():
@@ -169,7 +180,7 @@ def make_plan(
         if kernels
     ]
     return Plan(
-        name, program, planned.kernels, graph.pool, weights, starts[""], emitter.sites,
+        name, program, emitter.planned.kernels.ops, graph.pool, weights, starts[""], emitter.sites,
         [Port(n, tensor_type(v)) for n, v in zip(graph.input_names, graph.inputs, strict=True)],
         [Port(n, tensor_type(v)) for n, v in zip(graph.output_names, graph.outputs, strict=True)],
         symbols, [graph.bounds.get(s, (0, None)) for s in symbols], arenas[HOST], devices,
@@ -177,11 +188,31 @@ def make_plan(
     )  # fmt: skip
 
 
-def _arenas(graph: Graph, planned: Planned, aligns: Mapping[str, int]) -> dict[str, ArenaPlan]:
+def _arenas(planned: Planned, aligns: Mapping[str, int]) -> dict[str, ArenaPlan]:
     """Where the buffers of each memory space lie."""
-    hints = {name: max((low if most is None else min(most, 512)) or 64, 16)
-             for name, (low, most) in graph.bounds.items()}  # fmt: skip
-    return {space: planned.memory.plan(hints, space, align) for space, align in aligns.items()}
+    return {space: planned.memory.plan(space, align) for space, align in aligns.items()}
+
+
+def _in_less(steps: Callable[..., Planned], kernels: Kernels) -> Planned:
+    """The program in the scheduled order, or in the graph's where the scheduled one needs more."""
+    found = steps(kernels=kernels.copy(), schedule=True)
+    if not found.moved:
+        return found
+    usual = steps(kernels=found.kernels.copy())
+    sizes = [each.memory.plan().bytes for each in (found, usual)]
+    names = sorted({name for size in sizes for name in symbols_of(size)})
+    samples = _samples(names, found.memory.ranges)
+    less = all(evaluate(sizes[0], at) <= evaluate(sizes[1], at) for at in samples)
+    return found if less else steps(kernels=kernels)
+
+
+def _samples(names: Sequence[str], ranges: Ranges) -> list[dict[str, int]]:
+    """Extents of symbols to compare sizes at: as planned with, the least, large ones."""
+    known = {name: ranges.get(name, (0, None)) for name in names}
+    usual = hints_of(known)
+    least = {name: max(low, 1) for name, (low, _) in known.items()}
+    large = {name: most or 8 * usual[name] for name, (_, most) in known.items()}
+    return [usual, least, large]
 
 
 def _prefix(fixed: Mapping[str, int]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cuvil.ir import nest
 from cuvil.ir.build import constant_array, location_name
 from cuvil.ir.dims import symbol, symbols
 from cuvil.ir.dims_upper import Top, upper_bound
@@ -15,7 +14,7 @@ from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.border import fills_by_runs, pad_kernel
 from cuvil.plan.conditions import Condition, conditions
 from cuvil.plan.devices import Assignment
-from cuvil.plan.groups import Group, partition, users
+from cuvil.plan.groups import Group, apart, partition
 from cuvil.plan.in_place import overwritten
 from cuvil.plan.kernel import Draft, Kernel, Kernels, Packed, reads_of, signature
 from cuvil.plan.layout import Layouts, start_of
@@ -24,6 +23,7 @@ from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
 from cuvil.plan.produced import ENDLESS, bind_steps, ranges_of, tops_of
 from cuvil.plan.promises import promise_steps
+from cuvil.plan.schedule import scheduled
 from cuvil.plan.steps import (
     Arena,
     Argument,
@@ -45,11 +45,13 @@ from cuvil.plan.transfers import Transfers
 
 @dataclass
 class Planned:
-    """A program before offsets: kernels by name, steps, memory."""
+    """A program before offsets: kernels, steps, memory. moved: some kernel runs at another place
+    than the graph's order gives it."""
 
-    kernels: dict[str, nest.KernelOp] = field(default_factory=dict)
+    kernels: Kernels
     steps: list[Step] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
+    moved: bool = False
 
 
 def plan_steps(
@@ -59,12 +61,14 @@ def plan_steps(
     kernels: Kernels | None = None,
     prefix: str = "",
     dynamic: bool = False,
+    schedule: bool = False,
 ) -> Planned:
     """Partitions the graph, builds its kernels, orders its steps, assigns its buffers.
 
-    prefix: of the names of kernels that are not in `kernels` already. dynamic: see `Memory`."""
+    prefix: of the names of kernels that are not in `kernels` already. dynamic: see `Memory`.
+    schedule: whether kernels run in the order of `plan.schedule`, else in the graph's."""
     planner = _Planner(graph, assignment or Assignment(), templates or Templates(),
-                       kernels or Kernels(), prefix)  # fmt: skip
+                       kernels or Kernels(), prefix, schedule)  # fmt: skip
     memory = planner.planned.memory
     memory.dynamic = dynamic
     for i, value in enumerate(graph.inputs):
@@ -83,6 +87,7 @@ class _Planner:
         templates: Templates,
         kernels: Kernels,
         prefix: str,
+        schedule: bool,
     ) -> None:
         self.pool = graph.pool
         tops = tops_of(graph)
@@ -90,7 +95,8 @@ class _Planner:
         self.checked: set[Condition] = set()
         self.known = set(graph.symbols())  # symbols that have a value by now
         self.waiting: dict[Condition, Operation] = {}  # conditions on symbols still without one
-        self.planned = Planned(kernels.ops)
+        self.planned = Planned(kernels)
+        self.schedule = schedule
         self.memory = self.planned.memory
         self.memory.tops, self.memory.ranges = tops, graph.bounds
         self.given = set(_unbounded(graph, tops))
@@ -116,6 +122,7 @@ class _Planner:
         steps: list[Step] = self._checks(block)
         groups = partition(block, self.templates, self._is_away)
         find_layouts(block, groups, self.layouts, self.templates)
+        groups = self._in_order(block, groups)
         with self.transfers.inside(steps):
             for group in groups:
                 self.memory.tick()
@@ -130,6 +137,13 @@ class _Planner:
                 elif self._only_away(_stored(value)):
                     self.transfers.download(_stored(value))
         return steps
+
+    def _in_order(self, block: Block, groups: list[Group]) -> list[Group]:
+        if not self.schedule:
+            return groups
+        found = scheduled(block, groups, self.layouts, self.memory, self.pool)
+        self.planned.moved |= found != groups
+        return found
 
     def _is_away(self, op: Operation) -> bool:
         return self.assignment.device_of(op) is not None
@@ -271,7 +285,7 @@ class _Planner:
         try:
             self._kernel(group)
         except ReadsBack:
-            return _split(group)
+            return apart(group)
         return [group]
 
     def _kernel(self, group: Group, over: Value | None = None) -> Kernel:
@@ -282,7 +296,7 @@ class _Planner:
             name = f"{self.prefix}k{len(self.built)}_{anchor.name.removeprefix('cuvil.')}"
             kernel = self._builder(group)(Draft(group, self.pool, self.layouts, over), name)
             self.built[key] = kernel
-            self.planned.kernels[name] = kernel.op
+            self.planned.kernels.ops[name] = kernel.op
         return self.built[key]
 
     def _reads(self, group: Group) -> list[Value]:
@@ -328,7 +342,7 @@ class _Planner:
         if p not in self.packers:
             name = f"{self.prefix}pack{len(self.packers)}"
             op, tasks = p.kernel(name)
-            self.planned.kernels[name] = op
+            self.planned.kernels.ops[name] = op
             self.packers[p] = (name, tasks)
         name, tasks = self.packers[p]
         target = self.memory.new(p.size * tensor_type(value).dtype.size)
@@ -424,20 +438,3 @@ def _origin(group: Group) -> str:
     """Names of the user's nodes that a kernel computes."""
     named = [op for op in group.members if op.record is not None]  # type: ignore[attr-defined]
     return ", ".join(dict.fromkeys(location_name(op) for op in named))
-
-
-def _split(group: Group) -> list[Group]:
-    """The anchor as a kernel of its own, then the consumers that were fused behind it."""
-    anchor = group.anchor
-    assert anchor is not None and anchor is not group.root
-
-    def behind(op: Operation, stop: Operation | None) -> list[Operation]:
-        """The members that an op needs, itself the last; stop: one not to look at."""
-        needed = {op}
-        for member in reversed(group.members):
-            if member is not stop and not needed.isdisjoint(users(member)):
-                needed.add(member)
-        return [member for member in group.members if member in needed]
-
-    first = Group(anchor, anchor, group.template, behind(anchor, None))
-    return [first, Group(group.root, None, False, behind(group.root, anchor))]
