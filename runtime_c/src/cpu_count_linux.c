@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numa_linux.h"
 #include "platform.h"
 #include "text.h"
 
@@ -19,8 +20,7 @@ enum { CPUS_ONLINE = 97 };
 enum { CPUS_ONLINE = _SC_NPROCESSORS_ONLN };
 #endif
 
-/* Reads the start of a small file as text; returns 0 when it cannot be read. */
-static size_t read_text(const char *path, char *text, size_t room) {
+size_t cuvil_read_text(const char *path, char *text, size_t room) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   ssize_t length = read(file, text, room - 1);
@@ -48,7 +48,7 @@ static int32_t whole_cpus(int64_t quota, int64_t period, int32_t limit) {
 static int32_t quota_v2(const char *folder, int32_t limit) {
   char path[GROUP_ROOM + 64], text[64];
   cuvil_format(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
-  if (!read_text(path, text, sizeof text)) return limit;
+  if (!cuvil_read_text(path, text, sizeof text)) return limit;
   const char *at = text;
   int64_t quota = number(&at);
   return quota < 0 ? limit : whole_cpus(quota, number(&at), limit);
@@ -59,11 +59,11 @@ static int32_t quota_v1(const char *folder, int32_t limit) {
   char path[GROUP_ROOM + 64], text[64];
   for (unsigned i = 0; i < sizeof mounts / sizeof mounts[0]; i++) {
     cuvil_format(path, sizeof path, "%s%s/cpu.cfs_quota_us", mounts[i], folder);
-    if (!read_text(path, text, sizeof text)) continue;
+    if (!cuvil_read_text(path, text, sizeof text)) continue;
     const char *at = text;
     int64_t quota = number(&at);
     cuvil_format(path, sizeof path, "%s%s/cpu.cfs_period_us", mounts[i], folder);
-    if (!read_text(path, text, sizeof text)) continue;
+    if (!cuvil_read_text(path, text, sizeof text)) continue;
     at = text;
     return whole_cpus(quota, number(&at), limit);
   }
@@ -85,7 +85,7 @@ static int32_t quota_upwards(char *folder, int32_t limit,
 /* Lines of /proc/self/cgroup are "id:controllers:/folder"; version 2 has no controllers. */
 static int32_t cgroup_limit(int32_t limit) {
   char text[4096];
-  if (!read_text("/proc/self/cgroup", text, sizeof text)) return limit;
+  if (!cuvil_read_text("/proc/self/cgroup", text, sizeof text)) return limit;
   for (char *line = text, *next; line; line = next) {
     next = strchr(line, '\n');
     if (next) *next++ = 0;

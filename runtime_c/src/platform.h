@@ -29,8 +29,9 @@ void cuvil_platform_yield(void);
 int32_t cuvil_platform_cpu(void);
 /* The caller's name to the system. */
 int32_t cuvil_platform_thread_id(void);
-/* Lets a thread run on every cpu that the caller may use but `cpu`, if there is another. */
-void cuvil_platform_keep_off(int32_t thread, int32_t cpu);
+/* Lets one of `threads` run on the cpus that the caller may use but `cpu`, where the caller runs,
+ * if there is another: those whose memory is near, where they are enough. */
+void cuvil_platform_place(int32_t thread, int32_t cpu, int32_t threads);
 
 /* Sleeps while *word == expected, until a wake; may return early. */
 void cuvil_platform_wait(atomic_uint *word, unsigned expected);

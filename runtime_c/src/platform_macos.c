@@ -47,7 +47,9 @@ int32_t cuvil_platform_thread_id(void) {
   return (int32_t)id;
 }
 
-void cuvil_platform_keep_off(int32_t thread, int32_t cpu) { (void)thread, (void)cpu; }
+void cuvil_platform_place(int32_t thread, int32_t cpu, int32_t threads) {
+  (void)thread, (void)cpu, (void)threads;
+}
 
 int32_t cuvil_platform_cpu_count(void) {
   long count = sysconf(_SC_NPROCESSORS_ONLN);

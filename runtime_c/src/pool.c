@@ -143,7 +143,8 @@ static int reset_after_fork(pool *p, int64_t process) {
   return 1;
 }
 
-/* The caller's cpu is for the caller: a look at its number a job, system calls when it moved. */
+/* The caller's cpu is for the caller, those of its node for the workers: a look at its number a
+ * job, system calls when it moved. */
 static void place_workers(pool *p) {
   int32_t cpu = cuvil_platform_cpu(), born = atomic_load(&p->born);
   if (cpu == p->caller_cpu && born == p->placed) return;
@@ -152,7 +153,7 @@ static void place_workers(pool *p) {
   for (int32_t i = 0; i < born; i++) {
     int32_t id = atomic_load(&p->ids[i]);
     if (!id) continue; /* it is about to be there */
-    cuvil_platform_keep_off(id, cpu);
+    cuvil_platform_place(id, cpu, p->started + 1);
     p->placed++;
   }
 }

@@ -28,6 +28,7 @@
 #include "platform_macos.c"
 #else
 #include "cpu_count_linux.c"
+#include "numa_linux.c"
 #include "placement_linux.c"
 #include "platform_linux.c"
 #endif
