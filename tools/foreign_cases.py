@@ -74,9 +74,21 @@ def codes() -> ForeignCase:
     return ForeignCase("codes", proto, {"x": x}, {"y": wanted}, 1.0)
 
 
+def few_rows() -> ForeignCase:
+    """A row by matrices that come with it, as they lie and transposed."""
+    proto = onnx.parser.parse_model(
+        _HEADER + "few_rows (float[1, 52] x, float[52, N] m, float[N, 52] t)"
+        " => (float[1, N] y, float[1, N] z)"
+        "{ y = MatMul(x, m)  z = Gemm<transB = 1>(x, t) }"
+    )
+    x, m, t = (RNG.standard_normal(shape, np.float32) for shape in ((1, 52), (52, 91), (91, 52)))
+    wanted = {"y": x @ m, "z": x @ t.T}
+    return ForeignCase("few_rows", proto, {"x": x, "m": m, "t": t}, wanted, 1e-4)
+
+
 def cases() -> list[ForeignCase]:
     """All of them."""
-    return [floats(), floats("bf16"), codes()]
+    return [floats(), floats("bf16"), codes(), few_rows()]
 
 
 def check(case: ForeignCase, found: dict[str, Array]) -> None:

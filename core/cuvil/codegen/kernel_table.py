@@ -19,10 +19,19 @@ from cuvil.codegen.template_llvm import (
     emit_attention,
     emit_contract,
     emit_depthwise,
+    emit_few_rows,
     emit_lookup,
     emit_winograd,
 )
-from cuvil.plan.templates import Template, attention, contract, depthwise, lookup, winograd
+from cuvil.plan.templates import (
+    Template,
+    attention,
+    contract,
+    depthwise,
+    few_rows,
+    lookup,
+    winograd,
+)
 from cuvil.plan.templates import narrow as narrow_contract
 
 
@@ -104,6 +113,12 @@ _MATRICES = (
     KernelCase("contract", ((3, 17, 32), (3, 32, 20)), {"spec": "xab,xbc->xac"}),
     KernelCase("contract", ((1, 300), (300, 7)), {"spec": "ab,bc->ac"}, (1,)),
 )
+_FEW_ROWS = (
+    KernelCase("contract", ((1, 300), (300, 331)), {"spec": "ab,bc->ac"}),
+    KernelCase("contract", ((3, 2, 75), (3, 75, 19)), {"spec": "xab,xbc->xac"}),
+    KernelCase("contract", ((3, 75), (61, 75)), {"spec": "ab,cb->ac"}),
+    KernelCase("contract", ((45, 300), (300,)), {"spec": "cb,b->c"}),
+)
 _IMAGES = (
     KernelCase(
         "conv", ((1, 9, 11, 16), (24, 16, 3, 3)),
@@ -142,6 +157,9 @@ CORE_ROWS: tuple[KernelRow, ...] = (
         choices=depthwise_choices,
     ),
     KernelRow("winograd", emit_winograd, cast(Template, winograd), cases=_TILES, worth=_vectors),
+    KernelRow(
+        "few_rows", emit_few_rows, cast(Template, few_rows), cases=_FEW_ROWS, worth=_vectors
+    ),
     KernelRow("contract", emit_contract, cast(Template, narrow_contract), _scalar, _MATRICES[:1]),
     KernelRow(
         "contract", emit_contract, cast(Template, contract), cases=_MATRICES + _IMAGES,

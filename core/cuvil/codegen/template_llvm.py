@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from cuvil.codegen import attention, depthwise, lookup, winograd
+from cuvil.codegen import attention, depthwise, few_rows, lookup, winograd
 from cuvil.codegen.contraction.arith import Arith, Size, Slot
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
@@ -72,6 +72,24 @@ def emit_contract(
     emit_contraction(module, name, spec, facts, epilogue)
     return TemplateCode(
         lambda b, dims: emit_task_count(b, dims, spec, facts), scratch_bytes(spec, facts)
+    )
+
+
+def emit_few_rows(
+    module: ir.Module,
+    template: nest.TemplateOp,
+    facts: TargetFacts,
+    slots: SlotTable,
+    name: str,
+    epilogue: RegionEpilogue,
+) -> TemplateCode:
+    """`Emit` for templates of kind "few_rows"."""
+    product = contraction_spec(template, slots)
+    spec = few_rows.FewRowsSpec(product, *_sizes(template, slots, "steps"))
+    few_rows.emit_few_rows(module, name, spec, facts, epilogue)
+    return TemplateCode(
+        lambda b, dims: few_rows.emit_task_count(b, dims, spec, facts),
+        few_rows.scratch_bytes(spec, facts),
     )
 
 
@@ -212,7 +230,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         rows=tuple(RowDim(*row) for row in rows("rows", 3)),
         k=tuple(KDim(*row) for row in rows("k", 2)),
         n=_sizes(template, slots, "n")[0],
-        panel=_sizes(template, slots, "panel")[0],  # type: ignore[arg-type]
+        panel=_panel(template),
         dtype=_GROUP_OF.get(template.buffers[0].type.data, "f32"),  # type: ignore[attr-defined]
         a=a,
         b=b,
@@ -220,6 +238,12 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         choice=CutChoice(*_choice(template)),
         halves=template.buffers[1].type.data == "f16",  # type: ignore[attr-defined]
     )
+
+
+def _panel(template: nest.TemplateOp) -> int:
+    """0 where B is not in panels."""
+    found = template.spec.data.get("panel")
+    return int(found.data[0]) if found is not None else 0  # type: ignore[attr-defined]
 
 
 _GROUP_OF = {"bf16": "bf16x2", "u8": "u8s8x4"}

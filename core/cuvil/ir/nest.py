@@ -185,7 +185,7 @@ class ScratchOp(IRDLOperation):
 @irdl_op_definition
 class TemplateOp(IRDLOperation):
     """A generator that the toolkit writes by itself ("contract", "winograd", "depthwise",
-    "attention", "lookup").
+    "attention", "few_rows", "lookup").
 
     spec: its parameters (see the generator's spec class); sizes are `#cuvil.dims`. The epilogue
     gets (accumulator, indices of batch dims, of row dims, column) and yields the stored element.

@@ -98,6 +98,23 @@ def _contract(t: _Template) -> None:
     t.finish(acc, [*bt, *rt, column + _offsets(bt, [d[4] for d in batch])], c_at)
 
 
+def _few_rows(t: _Template) -> None:
+    """The same where B lies as its strides say."""
+    batch, rows, (terms, a_step) = t.rows("batch", 5), t.rows("rows", 3), t.sizes("k")
+    (n,), (k_step, n_step) = t.sizes("n"), t.sizes("steps")
+    *at, column = _grid([*(d[0] for d in batch), *(d[0] for d in rows), n])
+    bt, rt = at[: len(batch)], at[len(batch) :]
+    k = np.arange(terms)
+    a_at = _offsets(bt, [d[1] for d in batch]) + _offsets(rt, [d[1] for d in rows])
+    a_at = a_at[..., None] + k * a_step
+    b_at = _offsets([*bt, column], [*(d[2] for d in batch), n_step])[..., None] + k * k_step
+    a, b = t.buffer(0), t.buffer(1)
+    acc = (wide(a[_inside(a, a_at)]) * wide(b[_inside(b, b_at)])).sum(-1)
+    c_at = _offsets(bt, [d[3] for d in batch]) + _offsets(rt, [d[2] for d in rows]) + column
+    _apart(t.buffer(2), c_at, (a, a_at), (b, b_at))
+    t.finish(acc, [*bt, *rt, column + _offsets(bt, [d[4] for d in batch])], c_at)
+
+
 def _depthwise(t: _Template) -> None:
     """C[batch, y, x, c] = epilogue(sum over taps (i, j) of A[batch, y', x', c] * B[i, j, c])."""
     count, a_batch, c_batch = t.sizes("batch")
@@ -190,6 +207,7 @@ def _lookup(t: _Template) -> None:
 
 _MEANING: dict[str, Callable[[_Template], None]] = {
     "contract": _contract,
+    "few_rows": _few_rows,
     "winograd": _winograd,
     "depthwise": _depthwise,
     "attention": _attention,

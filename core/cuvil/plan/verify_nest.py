@@ -15,7 +15,9 @@ from cuvil.ops.scalars import SCALARS
 from cuvil.ops.string_meaning import CALLS
 
 # A template's buffer that it writes.
-RESULT_OF = {"contract": 2, "winograd": 2, "depthwise": 2, "attention": 3, "lookup": 2}
+RESULT_OF = {
+    "contract": 2, "few_rows": 2, "winograd": 2, "depthwise": 2, "attention": 3, "lookup": 2,
+}  # fmt: skip
 LOOPS = ("", "parallel", "reduce", "unroll")
 BOOL = ElementType.new("bool")
 STRING = ElementType.new("string")

@@ -43,7 +43,7 @@ def tile_epilogue_function(
     that exist, and is read only when `masked`.
     """
     module = kernel.module
-    name = f"{kernel.name}.epilogue{vectors}{'m' if masked else ''}"
+    name = f"{kernel.name}.epilogue{vectors}v{lanes}{'m' if masked else ''}"
     if name in module.globals:
         return module.globals[name]
     parameters = [PTR] * 3 + [I64] * (4 + len(spec.rows) + len(spec.batch))

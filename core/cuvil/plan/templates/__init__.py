@@ -11,7 +11,7 @@ from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.groups import Group
 from cuvil.plan.kernel import Draft, Kernel
 from cuvil.plan.layout import Layouts
-from cuvil.plan.templates import attention, contract, depthwise, lookup, winograd
+from cuvil.plan.templates import attention, contract, depthwise, few_rows, lookup, winograd
 
 _DENSE = Layouts()
 
@@ -44,7 +44,9 @@ class Template(Protocol):
         ...
 
 
-CORE: tuple[Template, ...] = (depthwise, winograd, contract, attention, lookup)  # type: ignore[assignment]
+CORE: tuple[Template, ...] = (
+    depthwise, winograd, few_rows, contract, attention, lookup,  # type: ignore[assignment]
+)  # fmt: skip
 
 
 PLAIN = "plain"  # the way of templates that have only one

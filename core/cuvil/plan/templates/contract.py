@@ -235,6 +235,13 @@ MATCHERS = matchers(lambda columns: PANEL)
 def build(draft: Draft, name: str, m: Match) -> Kernel:
     """The anchor as a template with what is fused behind it; raises ReadsBack where the fused
     consumers look at columns in a way that vectors cannot."""
+    spec, block = walked(draft, m)
+    spec |= {"k": _flat(m.k), "panel": (m.packing.panel,)}
+    return packed_kernel(draft, name, "contract", spec, block, (m.a, m.b), m.packing)
+
+
+def walked(draft: Draft, m: Match) -> tuple[dict[str, Sequence[Dim]], Block]:
+    """Batch, rows and columns of a template's spec, and its epilogue; raises as `build`."""
     anchor = draft.group.anchor
     assert anchor is not None
     result = draft.group.root.results[0]
@@ -245,18 +252,16 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
     positions = {group[0]: i for i, group in enumerate(groups)}
     steps = axes.strides_of(tensor_type(result), draft.layouts.strides(result))
     c_stride = {axis: steps[i] for axis, i in positions.items()}
-    walked = [positions.get(axis) for axis in (*(x.axis for x in m.batch), *(r.axis for r in rows))]
-    block = epilogue(draft, walked, len(groups), axes)
-    spec = {
+    walks = [positions.get(axis) for axis in (*(x.axis for x in m.batch), *(r.axis for r in rows))]
+    block = epilogue(draft, walks, len(groups), axes)
+    spec: dict[str, Sequence[Dim]] = {
         "batch": _flat(
             (x.extent, x.a_stride, x.b_stride, c_stride.get(x.axis, x.col), x.col) for x in m.batch
         ),
         "rows": _flat((r.extent, r.a_stride, c_stride.get(r.axis, 0)) for r in rows),
-        "k": _flat(m.k),
         "n": (m.n,),
-        "panel": (m.packing.panel,),
     }
-    return packed_kernel(draft, name, "contract", spec, block, (m.a, m.b), m.packing)
+    return spec, block
 
 
 def reads_in_place(m: Match, value: Value) -> bool:
