@@ -13,7 +13,14 @@ from cuvil.aot.runner.machine import Machine
 from cuvil.errors import CompileError as ForeignError
 from tools.models.cache import cache_folder
 
-__all__ = ["ForeignError", "Machine", "compile_c", "zig_environment"]
+__all__ = ["ForeignError", "Machine", "compile_c", "machines", "zig_environment"]
+
+
+def machines(triple: str, cpu: str = "") -> tuple[Machine, ...]:
+    """Those of a triple. cpu: as qemu calls it; bars at its end are between alternatives:
+    "rv64,v=true,vlen=128|256" are two machines."""
+    head, equals, values = cpu.rpartition("=")
+    return tuple(Machine(triple, f"{head}{equals}{value}") for value in values.split("|"))
 
 
 def compile_c(

@@ -5,6 +5,9 @@ and other sizes where it is dynamic; once more from C, where the bytes must be t
 seconds of the compile, bytes of code and weights, the largest error against ONNX Runtime in
 multiples of what is allowed (at most 1), and the largest error against a float64 evaluation in
 multiples of ONNX Runtime's own (at most 4).
+
+With a target of another machine's the libraries are called from C under qemu, on a few inputs:
+`--target riscv64-linux-gnu --cpu 'rv64,v=true,vlen=128|256|512'` runs each on three machines.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from pathlib import Path
 import numpy as np
 
 import cuvil
+from cuvil.targets.registry import find
 from cuvil_runtime import include_dir
-from tools.models import c_program, trials, zoo
+from tools import foreign
+from tools.models import c_program, emulated, trials, zoo
 from tools.models.case import ModelCase, ZooError
 from tools.models.compiled import Compiled, Library
 from tools.models.float64 import Exact
@@ -58,10 +63,17 @@ class Report:
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when every model is right, 1 otherwise."""
     options = _parser().parse_args(argv)
-    reports = []
+    names, reports = options.models or zoo.names(), []
+    machines = foreign.machines(find(options.target)[1].triple, options.cpu)
+    found: Iterator[Report | emulated.EmulatedReport]
+    if machines[0].is_here:
+        headings, found = HEADINGS, verify(names, options.target, options.variant)
+    else:
+        headings = emulated.HEADINGS
+        found = emulated.verify(names, machines, options.variant or "", options.inputs)
     if not options.json:
-        print(HEADINGS, flush=True)
-    for report in verify(options.models or zoo.names(), options.target, options.variant):
+        print(headings, flush=True)
+    for report in found:
         reports.append(report)
         if not options.json:
             print("\n  ".join([report.line(), *report.problems]), flush=True)
@@ -146,6 +158,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a zoo model; all without one")
     parser.add_argument("--target", default="cpu", help="what to compile for (default: this cpu)")
+    parser.add_argument("--cpu", default="", help="emulated cpu, as qemu calls it")
+    parser.add_argument("--inputs", type=int, default=3, help="how many, where that is emulated")
     parser.add_argument("--variant", help="which variant of the library to run")
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     return parser

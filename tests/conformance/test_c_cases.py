@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from cuvil.aot.write import compile_to_folder
 from cuvil.options import Options
 from cuvil_runtime import include_dir
 from tests import small_models
-from tools.conformance.c_program import Caller
+from tools.conformance.c_program import Caller, EmulatorError
 from tools.conformance.forms import forms
 from tools.conformance.suite import Suite
+from tools.foreign import Machine
 from tools.models.c_program import CProgramError, c_compiler
 
 CASES = (
@@ -78,4 +80,21 @@ def test_what_goes_wrong_is_told_and_the_next_call_works(tmp_path: Path) -> None
     gone = replace(artefact, files={"so": tmp_path / "gone.so"})
     with pytest.raises(CProgramError, match="No such file"):
         caller.call(gone, {"x": x, "y": x})
+    caller.close()
+
+
+class Failing(Machine):
+    """A machine whose emulator fails."""
+
+    def command(self, *words: str | Path) -> list[str]:
+        said = "qemu-any: code.c:1: translate: Assertion x failed."
+        return ["sh", "-c", f'read line; echo "{said}" >&2; kill -ABRT $$']
+
+
+def test_what_the_emulator_fails_at_is_its_own(tmp_path: Path) -> None:
+    artefact = compile_to_folder(small_models.dynamic(), tmp_path / "out", Options())
+    caller = Caller(Path(include_dir()), Failing(f"{platform.machine()}-linux-gnu"))
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(EmulatorError, match="Assertion x failed"):
+        caller.call(artefact, {"x": x, "y": x})
     caller.close()

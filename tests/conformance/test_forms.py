@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from onnx_models import f32, i64, model
@@ -13,6 +15,7 @@ from tools.conformance.forms import forms
 from tools.conformance.forms.folded import FoldedRep, with_constants
 from tools.conformance.forms.symbolic import SymbolicRep
 from tools.conformance.lists import differences
+from tools.conformance.suite import Suite
 from tools.conformance.table import score, table
 
 
@@ -75,6 +78,18 @@ def test_constants_take_the_place_of_inputs():
     assert not folded.graph.input and len(folded.graph.initializer) == 3
     y, length = FoldedRep(source, ReferenceBackend.compile_graph).run(given)
     assert (y.tolist(), length) == ([-1, -2], 2)
+
+
+def test_a_case_has_to_pass_in_every_round() -> None:
+    class Doubtful(ReferenceBackend):
+        @classmethod
+        def rounds(cls) -> Iterator[str]:
+            yield "well"
+            cls.compile_graph = staticmethod(lambda graph: lambda feeds: {"y": feeds["x"]})
+            yield "ill"
+
+    reason = Suite(Doubtful).run("test_relu").reason
+    assert reason.startswith("ill: AssertionError: Not equal")
 
 
 def test_forms_are_found_in_order():

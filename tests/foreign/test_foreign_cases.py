@@ -36,7 +36,7 @@ CASES = (
 @pytest.mark.filterwarnings("ignore")
 def test_cases_of_the_suite(machine: Machine) -> None:
     needs(machine)
-    suite = Suite(on(machine, options_for(machine)))
+    suite = Suite(on([machine], options_for(machine)))
     cases = suite.names("^(" + "|".join(CASES) + ")$")
     assert {case: suite.run(case).reason for case in cases} == dict.fromkeys(cases, "")
     assert len(cases) > len(CASES) - 3  # names come and go with versions of the suite

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import warnings
 from collections.abc import Sequence
@@ -50,12 +51,12 @@ def main(argv: list[str] | None = None) -> int:
     print(text)
     if options.write:
         write(text)
-    ours = {name: outcomes for name, outcomes in scores.items() if found[name].rank >= 0}
-    if options.update:
-        for name, outcomes in ours.items():
+    ours = {name: outcomes for name, outcomes in scores.items() if found[name].native}
+    for name, outcomes in ours.items():
+        if options.update and found[name].rank >= 0:
             update(name, outcomes)
     wrong = [f"{n}: {d}" for n, o in ours.items() for d in differences(o, known(n))]
-    print("\n".join(wrong), file=sys.stderr)
+    print("\n".join([*wrong, _cpu_time()]), file=sys.stderr)
     return 1 if wrong else 0
 
 
@@ -86,6 +87,11 @@ def _tell(form: Form, outcomes: Sequence[Outcome]) -> None:
             if not outcome.passed and not outcome.apart:
                 print(f"{outcome.name}: {outcome.reason}")
     print(f"{form.name}: {score(outcomes)}")
+
+
+def _cpu_time() -> str:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return f"{spent.ru_utime + spent.ru_stime:.0f} s of cpu time"
 
 
 def _dot(outcome: Outcome) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -20,6 +21,12 @@ from cuvil.aot.write import Artefact
 from cuvil.errors import RuntimeFailure
 from tools.foreign import ForeignError, Machine, compile_c
 from tools.models.c_program import CProgramError, c_compiler
+
+_OF_THE_EMULATOR = re.compile(r"qemu-\w+: .*Assertion .* failed")
+
+
+class EmulatorError(CProgramError):
+    """The emulator failed an assertion of its own, which no program may bring it to."""
 
 
 class Caller:
@@ -38,7 +45,9 @@ class Caller:
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="cuvil-c-")
         self.folder = Path(self._scratch.name)
+        self._errors = (self.folder / "errors").open("a+b")
         program = _build(include, self.folder, machine)
+        self._emulated = machine is not None
         self._command = machine.command(program) if machine else [str(program)]
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
@@ -65,17 +74,27 @@ class Caller:
         print(line, file=process.stdin, flush=True)
         answer = process.stdout.readline().strip()
         if not answer:
-            raise CProgramError(f"the C program ended with status {process.wait()}")
+            status, said = process.wait(), self._said()
+            if _OF_THE_EMULATOR.match(said):
+                raise EmulatorError(said)
+            raise CProgramError(f"the C program ended with status {status}: {said}".rstrip(": "))
         if not answer.startswith("ok "):
             raise CProgramError(answer)
         self.variant = answer.removeprefix("ok ")
 
+    def _said(self) -> str:
+        """The last that an emulated program, or the emulator, said on standard error."""
+        self._errors.seek(0)
+        return (self._errors.read().decode(errors="replace").splitlines() or [""])[-1]
+
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
+            self._errors.truncate(0)
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=self._errors if self._emulated else None,
                 text=True,
                 env=self._environment,
             )
@@ -92,6 +111,7 @@ class Caller:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             self._process.wait()
+        self._errors.close()
         self._scratch.cleanup()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unittest
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
@@ -39,9 +39,14 @@ class Outcome:
 
 
 class Suite:
-    """The cases of the suite that run on the CPU, for one backend."""
+    """The cases of the suite that run on the CPU, for one backend.
+
+    A backend may have `rounds()`, an iterator that makes it ready to run a case once more in
+    another way, and gives that way's name: the case has to pass in all of them.
+    """
 
     def __init__(self, backend: type[Backend]) -> None:
+        self._rounds: Callable[[], Iterable[str]] = getattr(backend, "rounds", lambda: ("",))
         self._models: list[onnx.ModelProto] = []
         self._reps: list[Any] = []
         self._cases = dict(_cases(BackendTest(self._watched(backend), __name__)))
@@ -51,7 +56,14 @@ class Suite:
         return [name for name in self._cases if re.search(pattern, name)]
 
     def run(self, name: str) -> Outcome:
-        """Runs one case."""
+        """Runs one case, in the backend's rounds until it fails."""
+        for way in self._rounds():
+            outcome = self._run(name)
+            if not outcome.passed:
+                return replace(outcome, reason=f"{way}: {outcome.reason}") if way else outcome
+        return outcome
+
+    def _run(self, name: str) -> Outcome:
         self._models.clear()
         self._reps.clear()
         category, case = self._cases[name]

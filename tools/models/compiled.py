@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +21,10 @@ SYMBOL_PREFIX = "zoo_"
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A library and an engine over it. seconds: from the model's file to the library."""
+class Made:
+    """A library. seconds: from the model's file to there."""
 
     artefact: Artefact
-    engine: cuvil.Engine
     seconds: float
 
     @property
@@ -40,6 +39,13 @@ class Compiled:
     @property
     def weights_bytes(self) -> int:
         return int(self.artefact.manifest["weights_bytes"])
+
+
+@dataclass(frozen=True)
+class Compiled(Made):
+    """A library and an engine over it."""
+
+    engine: cuvil.Engine
 
     def outputs(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The model's outputs by name, on one thread."""
@@ -59,13 +65,17 @@ def compile_case(
 
     target, dims: as in cuvil.Options. variant: overrides the choice by cpu. Raises cuvil.Error.
     """
-    name = identifier(SYMBOL_PREFIX + case.path.stem)
-    options = Options(target=target, name=name, dims=dict(dims or {}))
+    made = compile_file(case, folder, Options(target=target, dims=dict(dims or {})))
+    engine = cuvil.load(made.library, threads=1, variant=variant)
+    return Compiled(made.artefact, made.seconds, engine)
+
+
+def compile_file(case: ModelCase, folder: Path, options: Options) -> Made:
+    """Compiles into `folder`, under the name that the zoo's libraries have. Raises cuvil.Error."""
     start = time.perf_counter()
-    artefact = compile_to_folder(case.path, folder, options)
-    seconds = time.perf_counter() - start
-    engine = cuvil.load(artefact.files["so"], threads=1, variant=variant)
-    return Compiled(artefact, engine, seconds)
+    name = identifier(SYMBOL_PREFIX + case.path.stem)
+    artefact = compile_to_folder(case.path, folder, replace(options, name=name))
+    return Made(artefact, time.perf_counter() - start)
 
 
 class Library:

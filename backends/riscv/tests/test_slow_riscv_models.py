@@ -64,7 +64,7 @@ def test_models_agree_with_onnxruntime(cpu: str, model: tuple[ModelCase, Artefac
 @pytest.mark.filterwarnings("ignore")
 def test_a_part_of_the_suite(cpu: str) -> None:
     emulated = machine(cpu)
-    suite = Suite(on(emulated, options_for(emulated, BEST[cpu])))
+    suite = Suite(on([emulated], options_for(emulated, BEST[cpu])))
     cases = suite.names(f"^test_(?!{NETWORKS})")[list(BEST).index(cpu) :: EVERY_NTH]
     outcomes = [suite.run(case) for case in cases]
     assert differences(outcomes, known("c")) == []

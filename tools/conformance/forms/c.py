@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import onnx
@@ -14,9 +14,9 @@ from cuvil.ir.graph import Graph
 from cuvil.onnx_backend import Compiled, CuvilBackend, CuvilRep, Feeds
 from cuvil.options import Options
 from cuvil_runtime import include_dir
-from tools.conformance.c_program import caller
+from tools.conformance.c_program import EmulatorError, caller
 from tools.conformance.forms import Form
-from tools.conformance.suite import Outcome
+from tools.conformance.suite import ApartError, Outcome
 from tools.foreign import Machine
 
 
@@ -38,12 +38,14 @@ class CBackend(CuvilBackend):
 
     @classmethod
     def compile_graph(cls, graph: Graph) -> Compiled:  # type: ignore[override]
-        program = caller(Path(include_dir()), cls.machine)
-        folder = tempfile.mkdtemp(dir=program.folder)
-        artefact = compile_to_folder(graph, folder, cls.options)
+        folder = TemporaryDirectory(dir=caller(Path(include_dir()), cls.machine).folder)
+        artefact = compile_to_folder(graph, folder.name, cls.options)
 
-        def run(feeds: Feeds) -> Feeds:
-            return program.call(artefact, feeds)
+        def run(feeds: Feeds, _: TemporaryDirectory[str] = folder) -> Feeds:  # goes with the run
+            try:
+                return caller(Path(include_dir()), cls.machine).call(artefact, feeds)
+            except EmulatorError as error:
+                raise ApartError(f"apart: {error}") from error
 
         return run
 
@@ -52,13 +54,27 @@ class CBackend(CuvilBackend):
         return CRep(model, cls.compile_graph)
 
 
-def on(machine: Machine, options: Options) -> type[CBackend]:
-    """The backend for an emulated machine; options: with its triple as target."""
+def on(machines: Sequence[Machine], options: Options) -> type[CBackend]:
+    """The backend for emulated machines of one triple, the target of the options: a case is
+    compiled once, and judged on each of them."""
 
     class Emulated(CBackend):
-        pass
+        last: ClassVar[CRep | None] = None
 
-    Emulated.machine, Emulated.options = machine, options
+        @classmethod
+        def rounds(cls) -> Iterator[str]:
+            """See Suite."""
+            for cls.machine in machines:
+                yield cls.machine.cpu or cls.machine.triple
+            cls.last = None
+
+        @classmethod
+        def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> CRep:
+            if cls.last is None or cls.last.model != model:
+                cls.last = CRep(model, cls.compile_graph)
+            return cls.last
+
+    Emulated.machine, Emulated.options = machines[0], options
     return Emulated
 
 

@@ -1,9 +1,12 @@
 """From C on an emulated machine: `CUVIL_MACHINE` is its triple, and behind colons qemu's cpu and
-the variant to compile; without one the last of the triple, which runs everywhere."""
+the variant to compile; without one the last of the triple, which runs everywhere.
+
+Of cpus between bars, `rv64,v=true,vlen=128|256|512`, each runs the one library of a case."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from cuvil.onnx_backend import CuvilBackend
 from cuvil.options import Options
@@ -11,7 +14,8 @@ from cuvil.targets.backend import variants_of
 from cuvil.targets.registry import find
 from tools.conformance.forms import Form
 from tools.conformance.forms.c import on
-from tools.foreign import Machine
+from tools.conformance.suite import Outcome
+from tools.foreign import Machine, machines
 
 
 def options_for(machine: Machine, variant: str = "") -> Options:
@@ -26,8 +30,13 @@ def backend() -> type[CuvilBackend]:
     triple, cpu, variant, *_ = [*os.environ.get("CUVIL_MACHINE", "").split(":"), "", ""]
     if not triple:
         raise SystemExit("form emulated: CUVIL_MACHINE names no triple")
-    machine = Machine(triple, cpu)
-    return on(machine, options_for(machine, variant))
+    emulated = machines(triple, cpu)
+    return on(emulated, options_for(emulated[0], variant))
 
 
-FORM = Form("emulated", "emulated", backend, rank=-2)
+def tell(outcomes: Sequence[Outcome]) -> str:
+    """Which cases ended the emulator."""
+    return "\n".join(f"- {o.name}: {o.reason}" for o in outcomes if o.apart)
+
+
+FORM = Form("emulated", "emulated", backend, rank=-2, tell=tell)
