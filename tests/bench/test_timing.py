@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from tools.bench.timing import Timing, interleaved, speedups
@@ -50,3 +51,23 @@ def test_speedups_are_medians_of_rounds():
 
 def test_spread_of_equal_samples_is_zero():
     assert Timing([3.0, 3.0, 3.0]).spread == 0.0
+
+
+def test_a_sample_begins_when_the_threads_of_the_call_before_have_stopped():
+    spinning: list[bool] = [False]
+    seen: list[bool] = []
+
+    def spin() -> None:
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        spinning[0] = False
+
+    def leaves_a_thread_behind() -> None:
+        spinning[0] = True
+        threading.Thread(target=spin).start()
+
+    calls = {"a": leaves_a_thread_behind, "b": lambda: seen.append(spinning[0])}
+    interleaved(calls, budget_s=0, least_rounds=2)
+    assert seen
+    assert not any(seen[-2:])

@@ -15,7 +15,11 @@ SHORTEST_SAMPLE_S = 500e-6
 """A sample shorter than this repeats its call, so that reading the clock does not matter."""
 
 SETTLE_S = 0.01
-"""Threads of the engine that ran before spin for a while, on cores that this one wants."""
+"""Threads of the engine that ran before spin for a while, on cores that this one wants: before each
+sample the process rests by steps of this length until a step took next to no cpu time."""
+
+BUSY_SHARE, MOST_STEPS = 0.1, 50
+"""Of one cpu, above which a step was not rest; and when an engine that never rests is let be."""
 
 LONGEST_WARMED_S = 30e-3
 """Up to this long, a call runs once untimed before each sample.
@@ -91,10 +95,18 @@ def _repeats(call: Callable[[], object]) -> _Repeats:
 
 
 def _sample(call: Callable[[], object], repeats: _Repeats) -> float:
-    time.sleep(SETTLE_S)
+    _settle()
     for _ in range(repeats.warm):
         call()
     return _seconds(call, repeats.timed)
+
+
+def _settle() -> None:
+    for _ in range(MOST_STEPS):
+        before = time.process_time()
+        time.sleep(SETTLE_S)
+        if time.process_time() - before < BUSY_SHARE * SETTLE_S:
+            return
 
 
 def _seconds(call: Callable[[], object], count: int) -> float:
