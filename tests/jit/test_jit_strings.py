@@ -92,3 +92,51 @@ def test_space_around_short_words():
     spaces = ["", " ", "\t", "\x1f ", "  ", "\x1b", "!", "\x0e"]
     words = ["", "a", "Ab", "a b", "\x08", "~", "Abcd", "a\tbcde", "ABCDEFG", "abcdefghi jkl"]
     check(strip, ([a + word + b for a in spaces for b in spaces for word in words],))
+
+
+def test_texts_of_every_length_are_stripped_and_change_case():
+    def ways(text):
+        return [text.strip(), text.lstrip(), text.rstrip(), text.lower(), text.upper()]
+
+    letters = "aZ@[`{z\x1b!\tm9"
+    texts = [(letters * 4)[:n] for n in range(36)]
+    spaced = [left + text + right for text in texts for left, right in ((" \n", ""), ("", "\x1c "))]
+    check(ways, *((text,) for text in texts + spaced + [" " * n for n in range(20)]))
+
+
+def test_keys_that_differ_in_one_character_are_found():
+    def count(names):
+        counts = {}
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    alike = [
+        "k" * i + c + "k" * (n - i) for n in (3, 9, 15, 16, 22) for i in range(n) for c in "ab"
+    ]
+    check(count, (alike + alike[::3],), ([f"{i}" for i in range(2000)] * 2,))
+
+
+def test_numbers_become_the_objects_that_python_makes():
+    def ints(n):
+        return [i * (n // 7 + 1) for i in range(-n, n)]
+
+    def floats(n):
+        return [i / 3.0 - n for i in range(2 * n)]
+
+    check(ints, *((n,) for n in (0, 3, 300, 2**12, 2**31 // 2**16)))
+    check(floats, (0,), (1,), (2000,))
+    assert all(value is int(str(value)) for value in cuvil.jit(ints)(3))  # there is one of each
+
+
+def test_lists_that_grow_in_turn_keep_what_is_theirs():
+    def three(n):
+        a, b, c = [], [0.5], []
+        for i in range(n):
+            a.append(i)
+            if i % 3 == 0:
+                b.append(i * 0.5)
+            c.append((i, f"{i}"))
+        return a, b, c
+
+    check(three, (0,), (1,), (7,), (3000,))

@@ -2,18 +2,24 @@
 
     python -m tools.bench.jit            a table: microseconds per call, and how often faster
     python -m tools.bench.jit names nms  these only
+    python -m tools.bench.jit --floors   what Python's objects cost in C by hand (`jit_floor.c`)
 
 numba is asked in another environment, whose python CUVIL_NUMBA_PYTHON names, or in this one.
 """
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tools.bench import jit_functions
@@ -68,10 +74,37 @@ def measure_numba(names: list[str]) -> dict[str, float]:
     return json.loads(done.stdout) if done.returncode == 0 else {}
 
 
+def floor_module(folder: Path) -> Any:
+    """The module of `jit_floor.c`, built by `cc` in a folder."""
+    source, made = Path(__file__).with_name("jit_floor.c"), folder / "jit_floor.so"
+    include = sysconfig.get_paths()["include"]
+    command = ["cc", "-O2", "-shared", "-fPIC", f"-I{include}", str(source), "-o", str(made), "-lm"]
+    subprocess.run(command, check=True)
+    loader = importlib.machinery.ExtensionFileLoader("jit_floor", str(made))
+    spec = importlib.util.spec_from_file_location("jit_floor", made, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def print_floors() -> None:
+    """The table of what C by hand takes."""
+    arguments = {name: jit_functions.CASES[name].arguments() for name in ("names", "norms")}
+    taken = {"names": "names", "read_names": "names", "norms": "norms", "norm_sum": "norms"}
+    with tempfile.TemporaryDirectory() as folder:
+        module = floor_module(Path(folder))
+        for name, case in {**taken, "floats": "norms"}.items():
+            print(f"{name:<12}{best_time(getattr(module, name), arguments[case]) * 1e6:>12.2f} us")
+
+
 def main() -> None:
     """Prints the table."""
     import cuvil
 
+    if sys.argv[1:] == ["--floors"]:
+        print_floors()
+        return
     names = sys.argv[1:] or list(jit_functions.CASES)
     ours, plain = measure(cuvil.jit, names), measure(lambda f: f, names)
     numba = measure_numba(names)

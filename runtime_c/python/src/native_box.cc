@@ -48,18 +48,90 @@ PyObject *known(PyObject *source) {
   return source;
 }
 
+#if !defined(Py_GIL_DISABLED) && !defined(Py_TRACE_REFS) && !defined(Py_REF_DEBUG)
+enum { HAS_COPIES = 1 };
+#else
+enum { HAS_COPIES = 0 }; /* objects are registered there when they are made */
+#endif
+
+/* Copies of a float or int of one digit, which take half of the time that the functions of the C
+ * API take: with memory from where they get theirs. */
+template <class Object>
+class Copies {
+ public:
+  explicit Copies(PyObject *model) : model_(reinterpret_cast<Object *>(model)) {
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &memory_);
+  }
+  Copies(const Copies &) = delete;
+  Copies &operator=(const Copies &) = delete;
+  ~Copies() { Py_XDECREF(reinterpret_cast<PyObject *>(model_)); }
+
+  PyObject *make() const {
+    void *place = model_ ? memory_.malloc(memory_.ctx, sizeof(Object)) : nullptr;
+    if (!place) return nullptr;
+    PyObject *made = static_cast<PyObject *>(std::memcpy(place, model_, sizeof(Object)));
+    Py_SET_REFCNT(made, 1);
+    return made;
+  }
+
+ private:
+  Object *model_;
+  PyMemAllocatorEx memory_;
+};
+
+bool fill_floats(PyObject *made, const List *list) {
+  Copies<PyFloatObject> copies(PyFloat_FromDouble(1.0));
+  for (int64_t i = 0; i < list->size; i++) {
+    PyObject *object = copies.make();
+    if (!object) return PyErr_NoMemory() != nullptr;
+    reinterpret_cast<PyFloatObject *>(object)->ob_fval = as_double(list->data[i]);
+    PyList_SET_ITEM(made, i, object);
+  }
+  return true;
+}
+
+/* The digit of an int that has one and is none of those that there is one object for; else -1. */
+int64_t one_digit(int64_t value) {
+  return value > 256 && value < (INT64_C(1) << PyLong_SHIFT) ? value : -1;
+}
+
+void set_digit(PyLongObject *object, int64_t digit) {
+#if PY_VERSION_HEX >= 0x030C0000
+  object->long_value.ob_digit[0] = static_cast<::digit>(digit);
+#else
+  object->ob_digit[0] = static_cast<::digit>(digit);
+#endif
+}
+
+bool fill_ints(PyObject *made, const List *list) {
+  Copies<PyLongObject> copies(PyLong_FromLong(1 << 20));
+  for (int64_t i = 0; i < list->size; i++) {
+    int64_t digit = one_digit(list->data[i]);
+    PyObject *object = digit < 0 ? PyLong_FromLongLong(list->data[i]) : copies.make();
+    if (!object) return PyErr_NoMemory() != nullptr;
+    if (digit >= 0) set_digit(reinterpret_cast<PyLongObject *>(object), digit);
+    PyList_SET_ITEM(made, i, object);
+  }
+  return true;
+}
+
+bool fill_list(Context *context, const Type &item, PyObject *made, const List *list) {
+  if (HAS_COPIES && item.kind == Kind::Float) return fill_floats(made, list);
+  if (HAS_COPIES && item.kind == Kind::Int) return fill_ints(made, list);
+  const int64_t *slots = list->data;
+  for (int64_t i = 0; i < list->size; i++, slots += item.slots) {
+    PyObject *object = box(context, item, slots);
+    if (!object) return false;
+    PyList_SET_ITEM(made, i, object);
+  }
+  return true;
+}
+
 PyObject *box_list(Context *context, const Type &type, List *list) {
   if (list->source) return known(list->source);
   const Type &item = type.parts[0];
   PyObject *made = PyList_New(list->size);
-  const int64_t *slots = list->data;
-  for (int64_t i = 0; made && i < list->size; i++, slots += item.slots) {
-    PyObject *object = item.kind == Kind::Float ? PyFloat_FromDouble(as_double(*slots))
-                       : item.kind == Kind::Int ? PyLong_FromLongLong(*slots)
-                                                : box(context, item, slots);
-    if (!object) Py_CLEAR(made);
-    if (object) PyList_SET_ITEM(made, i, object);
-  }
+  if (made && !fill_list(context, item, made, list)) Py_CLEAR(made);
   list->source = made; /* borrowed: whoever boxes again does so before it can be freed */
   return made;
 }

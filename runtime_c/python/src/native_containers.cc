@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "native_context.h"
+#include "native_words.h"
 
 namespace cuvil::native {
 
@@ -23,6 +24,11 @@ void grow(Context *context, List *list, int64_t slots, int64_t extra) {
   int64_t needed = list->size + extra;
   if (needed <= list->capacity) return;
   int64_t capacity = std::max(needed, list->capacity * 2 + 4);
+  int64_t more = (capacity - list->capacity) * slots * 8;
+  if (widen(context, list->data + list->capacity * slots, more)) {
+    list->capacity = capacity;
+    return;
+  }
   int64_t *data = static_cast<int64_t *>(allocate(context, capacity * slots * 8));
   std::memcpy(data, list->data, list->size * slots * 8);
   list->data = data;
@@ -171,36 +177,33 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t hash_bytes(const char *data, int64_t bytes) {
-  uint64_t hash = static_cast<uint64_t>(bytes);
-  for (; bytes > 16; data += 8, bytes -= 8) {
+uint64_t add_short(uint64_t hash, Chars text) {
+  uint64_t words[2];
+  std::memcpy(words, &text, sizeof words);
+  uint64_t mixed = mix(hash ^ words[0], words[1]);
+  return mixed ^ mixed >> 32; /* words[1] is mostly 0, and the low bits are what a table takes */
+}
+
+__attribute__((noinline)) uint64_t add_long(uint64_t hash, const char *data, int64_t bytes) {
+  for (; bytes > SHORT_BYTES; data += 8, bytes -= 8) {
     uint64_t word;
     std::memcpy(&word, data, 8);
     hash = mix(hash, word);
   }
-  uint64_t low = 0, high = 0;
-  if (bytes >= 8) {
-    std::memcpy(&low, data, 8);
-    std::memcpy(&high, data + bytes - 8, 8);
-  } else if (bytes >= 4) {
-    std::memcpy(&low, data, 4);
-    std::memcpy(&high, data + bytes - 4, 4);
-  } else if (bytes > 0) {
-    low = static_cast<unsigned char>(data[0]) |
-          static_cast<uint64_t>(static_cast<unsigned char>(data[bytes / 2])) << 8 |
-          static_cast<uint64_t>(static_cast<unsigned char>(data[bytes - 1])) << 16;
-  }
-  return mix(mix(hash, low), high);
+  return add_short(hash, read_chars(data + bytes - SHORT_BYTES));
 }
 
 /* Never DELETED, so that the last step of a hash takes the sign. */
 int64_t finished(uint64_t hash) { return static_cast<int64_t>(hash >> 1); }
 
-uint64_t add_str(uint64_t hash, const Str &text) {
-  return mix(hash ^ kind_of(text), hash_bytes(text.data, bytes_of(text)));
+inline __attribute__((always_inline)) uint64_t add_str(uint64_t hash, Str text) {
+  int64_t bytes = bytes_of(text);
+  hash ^= text.meta;
+  if (bytes > SHORT_BYTES) return add_long(hash, text.data, bytes);
+  return add_short(hash, short_text(text.data, bytes) & first_bytes(bytes));
 }
 
-int64_t hash_str(const Str &text) { return finished(add_str(0, text)); }
+inline int64_t hash_str(Str text) { return finished(add_str(0, text)); }
 
 int64_t hash_key(const char *kinds, const int64_t *key) {
   uint64_t hash = 0;
@@ -222,7 +225,7 @@ bool same_key(const char *kinds, const int64_t *a, const int64_t *b) {
       Str x, y;
       std::memcpy(&x, a++, sizeof x);
       std::memcpy(&y, b++, sizeof y);
-      if (x.meta != y.meta || std::memcmp(x.data, y.data, bytes_of(x))) return false;
+      if (x.meta != y.meta || !same_bytes(x.data, y.data, bytes_of(x))) return false;
     } else if (*a != *b) {
       return false;
     }
@@ -239,11 +242,12 @@ Dict *make_dict(Context *context, const char *kinds, int64_t key_slots, int64_t 
   return dict;
 }
 
-/* Makes room for one more entry; entries that are deleted go away. */
+/* Makes room for one more entry; entries that are deleted go away. Two thirds of the places at
+ * least are free: a search that takes a second step costs more than the rest of it. */
 void rebuild(Context *context, Dict *dict) {
   int64_t capacity = std::max<int64_t>(8, dict->used * 2), width = dict->entry_slots;
   uint64_t places = 16;
-  while (places < static_cast<uint64_t>(capacity) * 3 / 2) places *= 2;
+  while (places < static_cast<uint64_t>(capacity) * 3) places *= 2;
   int64_t *entries = static_cast<int64_t *>(allocate(context, capacity * width * 8));
   int32_t *index = static_cast<int32_t *>(allocate(context, static_cast<int64_t>(places) * 4));
   std::memset(index, -1, places * 4);
@@ -280,19 +284,29 @@ int64_t *get(const Dict *dict, const int64_t *key) {
   return entry ? entry + 1 + dict->key_slots : nullptr;
 }
 
-int64_t *get_str(const Dict *dict, Str key) {
-  int64_t hash = hash_str(key);
-  for (uint64_t at = static_cast<uint64_t>(hash) & dict->mask; dict->used && dict->index[at] >= 0;
+inline bool is_key(const int64_t *entry, int64_t hash, Str key) {
+  Str found;
+  std::memcpy(&found, entry + 1, sizeof found);
+  return entry[0] == hash && found.meta == key.meta &&
+         same_bytes(found.data, key.data, bytes_of(key));
+}
+
+__attribute__((noinline)) int64_t *search_on(const Dict *dict, int64_t hash, Str key) {
+  for (uint64_t at = static_cast<uint64_t>(hash) & dict->mask; dict->index[at] >= 0;
        at = (at + 1) & dict->mask) {
     int64_t *entry = dict->entries + dict->index[at] * dict->entry_slots;
-    Str found;
-    std::memcpy(&found, entry + 1, sizeof found);
-    if (entry[0] == hash && found.meta == key.meta &&
-        !std::memcmp(found.data, key.data, bytes_of(key))) {
-      return entry + 3;
-    }
+    if (is_key(entry, hash, key)) return entry + 3;
   }
   return nullptr;
+}
+
+int64_t *get_str(const Dict *dict, Str key) {
+  if (!dict->used) return nullptr;
+  int64_t hash = hash_str(key);
+  int32_t place = dict->index[static_cast<uint64_t>(hash) & dict->mask];
+  if (place < 0) return nullptr;
+  int64_t *entry = dict->entries + place * dict->entry_slots;
+  return is_key(entry, hash, key) ? entry + 3 : search_on(dict, hash, key);
 }
 
 int64_t *get_int(const Dict *dict, int64_t key) { return get(dict, &key); }
@@ -348,6 +362,16 @@ void add_kinds(const Type &key, std::string *kinds) {
 }
 
 }  // namespace
+
+Chars copied(const char *data, int64_t bytes) {
+  Chars found{};
+  std::memcpy(&found, data, static_cast<size_t>(bytes));
+  return found;
+}
+
+bool same_long(const char *a, const char *b, int64_t bytes) {
+  return !std::memcmp(a, b, static_cast<size_t>(bytes));
+}
 
 std::string kinds_of(const Type &key) {
   std::string kinds;

@@ -6,7 +6,9 @@
 
 namespace cuvil::native {
 
-/* A piece of a call's memory. One standard piece is kept between calls. */
+/* A piece of a call's memory, of STANDARD_BYTES or a power of two times as many. One of each of the
+ * smaller sizes is kept between calls: pages that are new to a process cost more than what is
+ * written to them. */
 struct Chunk {
   Chunk *next;
   int64_t bytes;
@@ -15,35 +17,25 @@ struct Chunk {
 namespace {
 
 constexpr int64_t STANDARD_BYTES = 1 << 16, LARGEST_BYTES = 1 << 26, MAX_BYTES = INT64_C(1) << 46;
-constexpr int MAX_DEPTH = 2000;
-Chunk *kept = nullptr; /* the interpreter's lock is held in all of this */
+constexpr int MAX_DEPTH = 2000, KEPT_SIZES = 7; /* 8 MiB at most */
+Chunk *kept[KEPT_SIZES] = {nullptr};            /* the interpreter's lock is held in all of this */
+
+/* Where a chunk of that size is kept, or NULL for sizes that are not. */
+Chunk **place_of(int64_t bytes) {
+  int doublings = __builtin_ctzll(static_cast<uint64_t>(bytes / STANDARD_BYTES));
+  return doublings < KEPT_SIZES ? kept + doublings : nullptr;
+}
 
 Chunk *new_chunk(int64_t bytes) {
-  if (bytes == STANDARD_BYTES && kept) {
-    Chunk *chunk = kept;
-    kept = nullptr;
+  Chunk **place = place_of(bytes);
+  if (place && *place) {
+    Chunk *chunk = *place;
+    *place = nullptr;
     return chunk;
   }
   Chunk *chunk = bytes > MAX_BYTES ? nullptr : static_cast<Chunk *>(std::malloc(bytes));
   if (chunk) chunk->bytes = bytes;
   return chunk;
-}
-
-void *allocate_slowly(Context *context, int64_t bytes) {
-  int64_t before = context->chunks ? context->chunks->bytes : STANDARD_BYTES / 2;
-  int64_t size = before < LARGEST_BYTES ? before * 2 : LARGEST_BYTES;
-  int64_t header = static_cast<int64_t>(sizeof(Chunk));
-  if (bytes > MAX_BYTES) fail(context, NO_MEMORY);
-  while (size < bytes + header) size *= 2;
-  Chunk *chunk = new_chunk(size);
-  if (!chunk) fail(context, NO_MEMORY);
-  chunk->next = context->chunks;
-  context->chunks = chunk;
-  context->cursor = reinterpret_cast<char *>(chunk + 1);
-  context->end = reinterpret_cast<char *>(chunk) + size;
-  char *found = context->cursor;
-  context->cursor += bytes;
-  return found;
 }
 
 Block *new_block(Context *context, int64_t bytes, int64_t cleared) {
@@ -146,12 +138,28 @@ void fail(Context *context, int64_t site) {
   std::longjmp(*context->way_out, 1);
 }
 
-void *allocate(Context *context, int64_t bytes) {
-  bytes = (bytes + 7) & ~INT64_C(7);
-  if (bytes > context->end - context->cursor) return allocate_slowly(context, bytes);
+void *allocate_slowly(Context *context, int64_t bytes) {
+  int64_t before = context->chunks ? context->chunks->bytes : STANDARD_BYTES / 2;
+  int64_t size = before < LARGEST_BYTES ? before * 2 : LARGEST_BYTES;
+  int64_t header = static_cast<int64_t>(sizeof(Chunk));
+  if (bytes > MAX_BYTES) fail(context, NO_MEMORY);
+  while (size < bytes + header) size *= 2;
+  Chunk *chunk = new_chunk(size);
+  if (!chunk) fail(context, NO_MEMORY);
+  chunk->next = context->chunks;
+  context->chunks = chunk;
+  context->cursor = reinterpret_cast<char *>(chunk + 1);
+  context->end = reinterpret_cast<char *>(chunk) + size;
   char *found = context->cursor;
   context->cursor += bytes;
   return found;
+}
+
+bool widen(Context *context, const void *end, int64_t bytes) {
+  bytes = (bytes + 7) & ~INT64_C(7);
+  if (context->cursor != end || bytes > context->end - context->cursor) return false;
+  context->cursor += bytes;
+  return true;
 }
 
 Block *make_block(int64_t bytes, bool cleared) {
@@ -168,9 +176,9 @@ void free_block(Block *block) { std::free(block->origin); }
 
 Context::~Context() {
   while (chunks) {
-    Chunk *next = chunks->next;
-    if (chunks->bytes == STANDARD_BYTES && !kept) {
-      kept = chunks;
+    Chunk *next = chunks->next, **place = place_of(chunks->bytes);
+    if (place && !*place) {
+      *place = chunks;
     } else {
       std::free(chunks);
     }

@@ -39,8 +39,19 @@ struct Context {
 /* Leaves compiled code; no object with a destructor may live between here and `way_out`. */
 [[noreturn]] void fail(Context *context, int64_t site);
 
+void *allocate_slowly(Context *context, int64_t bytes);
+
 /* Memory until the end of the call, 8-byte aligned. Fails where there is none. */
-void *allocate(Context *context, int64_t bytes);
+inline void *allocate(Context *context, int64_t bytes) {
+  bytes = (bytes + 7) & ~INT64_C(7);
+  if (bytes > context->end - context->cursor) return allocate_slowly(context, bytes);
+  char *found = context->cursor;
+  context->cursor += bytes;
+  return found;
+}
+
+/* Whether the memory that was allocated last, and ends there, has that much more at its end now. */
+bool widen(Context *context, const void *end, int64_t bytes);
 
 /* A block with room for so many bytes behind its header, or NULL. */
 Block *make_block(int64_t bytes, bool cleared);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "native_context.h"
+#include "native_words.h"
 
 namespace cuvil::native {
 
@@ -67,7 +68,7 @@ Str piece(Context *context, const Str &s, int64_t start, int64_t stop) {
   return read_str(hold(context, object));
 }
 
-bool equal(Str a, Str b) { return a.meta == b.meta && !std::memcmp(a.data, b.data, bytes_of(a)); }
+bool equal(Str a, Str b) { return a.meta == b.meta && same_bytes(a.data, b.data, bytes_of(a)); }
 
 int64_t compare(Str a, Str b) {
   int64_t shorter = length_of(a) < length_of(b) ? length_of(a) : length_of(b);
@@ -83,45 +84,33 @@ int64_t compare(Str a, Str b) {
   return length_of(a) < length_of(b) ? -1 : length_of(a) > length_of(b);
 }
 
-uint64_t eight_bytes(const char *data) {
-  uint64_t word;
-  std::memcpy(&word, data, 8);
-  return word;
-}
-
-/* 1 to 7 bytes as the low ones of a word, from loads that overlap. */
-uint64_t last_bytes(const char *data, int64_t count) {
-  if (count >= 4) {
-    uint32_t low, high;
-    std::memcpy(&low, data, 4);
-    std::memcpy(&high, data + count - 4, 4);
-    return low | static_cast<uint64_t>(high) << (8 * (count - 4));
-  }
-  auto byte = [=](int64_t i) {
-    return static_cast<uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
-  };
-  return byte(0) | byte(count / 2) | byte(count - 1);
-}
-
-constexpr uint64_t EACH = 0x0101010101010101u;
-
-/* The top bit of each of 8 ASCII characters from `first` to `last`. */
-uint64_t between(uint64_t word, unsigned first, unsigned last) {
-  uint64_t from = word + EACH * (0x80 - first), beyond = word + EACH * (0x7F - last);
-  return from & ~beyond & (EACH << 7);
-}
-
 bool is_space(unsigned char c) { return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
 
 enum { LEFT = 1, RIGHT = 2 };
 
-Str strip(Context *context, Str s, int64_t sides) {
+/* Of a text of 16 characters at most. */
+inline Str strip_short(Str s, int64_t sides) {
+  int64_t length = length_of(s);
+  uint32_t kept = ~bits_of(spaces(short_text(s.data, length))) & ((1u << length) - 1);
+  if (!kept) return ascii(s.data, 0);
+  int64_t start = sides & LEFT ? __builtin_ctz(kept) : 0;
+  int64_t stop = sides & RIGHT ? 32 - __builtin_clz(kept) : length;
+  return ascii(s.data + start, stop - start);
+}
+
+__attribute__((noinline)) Str strip_any(Context *context, Str s, int64_t sides) {
   static const char *const names[] = {"", "lstrip", "rstrip", "strip"};
   if (!is_ascii(s)) return by_method(context, s, names[sides]);
   int64_t start = 0, stop = length_of(s);
   while (sides & LEFT && start < stop && is_space(s.data[start])) start++;
   while (sides & RIGHT && stop > start && is_space(s.data[stop - 1])) stop--;
   return ascii(s.data + start, stop - start);
+}
+
+bool is_short(Str s) { return is_ascii(s) && length_of(s) <= SHORT_BYTES; }
+
+Str strip(Context *context, Str s, int64_t sides) {
+  return is_short(s) ? strip_short(s, sides) : strip_any(context, s, sides);
 }
 
 bool among(const Str &set, uint32_t c) {
@@ -138,33 +127,49 @@ Str strip_of(Context *context, Str s, Str set, int64_t sides) {
   return piece(context, s, start, stop);
 }
 
-/* 0x20 in each of 8 ASCII characters that is one of 26 letters from `first` on. */
-uint64_t letters(uint64_t word, char first) {
-  unsigned from = static_cast<unsigned char>(first);
-  return between(word, from, from + 25) >> 2;
+/* What to flip in letters from `first` on to give them their other case. */
+Chars flips_of(Chars text, char first) {
+  unsigned char low = static_cast<unsigned char>(first);
+  return between(text, low, static_cast<unsigned char>(low + 25)) & 0x20;
 }
 
 /* Letters from `first` to `first` + 25 get their other case. */
-Str change_case(Context *context, const Str &s, char first) {
-  int64_t length = length_of(s);
-  char *to = static_cast<char *>(allocate(context, length + 8));
-  uint64_t changed = 0;
-  for (int64_t i = 0; i < length; i += 8) {
-    uint64_t word = length - i < 8 ? last_bytes(s.data + i, length - i) : eight_bytes(s.data + i);
-    uint64_t flips = letters(word, first);
-    changed |= flips;
-    word ^= flips;
-    std::memcpy(to + i, &word, 8);
+inline __attribute__((always_inline)) Str change_short(Context *context, Str s, char first) {
+  Chars text = short_text(s.data, length_of(s)) & first_bytes(length_of(s));
+  Chars flips = flips_of(text, first);
+  text ^= flips;
+  char *to = static_cast<char *>(allocate(context, SHORT_BYTES));
+  std::memcpy(to, &text, SHORT_BYTES);
+  if (bits_of(reinterpret_cast<Chars>(flips != 0))) return {to, s.meta};
+  context->cursor = to;
+  return s;
+}
+
+/* Vectors of which the last overlaps the one before it: from the text, whose case it keeps. */
+Str change_long(Context *context, const Str &s, char first) {
+  int64_t length = length_of(s), last = length - SHORT_BYTES;
+  char *to = static_cast<char *>(allocate(context, length));
+  uint32_t changed = 0;
+  for (int64_t i = 0; i < length; i = i < last && i + SHORT_BYTES > last ? last : i + SHORT_BYTES) {
+    Chars text = read_chars(s.data + i), flips = flips_of(text, first);
+    changed |= bits_of(reinterpret_cast<Chars>(flips != 0));
+    text ^= flips;
+    std::memcpy(to + i, &text, SHORT_BYTES);
   }
   return changed ? ascii(to, length) : s;
 }
 
+__attribute__((noinline)) Str change_any(Context *context, Str s, char first) {
+  if (is_ascii(s)) return change_long(context, s, first);
+  return by_method(context, s, first == 'A' ? "lower" : "upper");
+}
+
 Str lower(Context *context, Str s) {
-  return is_ascii(s) ? change_case(context, s, 'A') : by_method(context, s, "lower");
+  return is_short(s) ? change_short(context, s, 'A') : change_any(context, s, 'A');
 }
 
 Str upper(Context *context, Str s) {
-  return is_ascii(s) ? change_case(context, s, 'a') : by_method(context, s, "upper");
+  return is_short(s) ? change_short(context, s, 'a') : change_any(context, s, 'a');
 }
 
 bool is_at(const Str &s, const Str &part, int64_t at) {

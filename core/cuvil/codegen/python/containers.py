@@ -10,7 +10,7 @@ from cuvil.codegen.llvm_util import I64, PTR, VOID, address, i64
 from cuvil.codegen.python.emit import Applied, Emit, function
 from cuvil.codegen.python.numbers import wrapped
 from cuvil.codegen.python.texts import flat
-from cuvil.codegen.python.values import load_value, slots, store_value, struct
+from cuvil.codegen.python.values import load_value, slots, store_value, struct, tagged
 from cuvil.ir.py_types import BOOL, FLOAT, INT, STR, Dict, List, Set, Tuple, Type, members
 
 SIZE, CAPACITY, DATA = range(3)  # words of a List; a Dict begins with used, filled, capacity
@@ -24,7 +24,11 @@ def kinds_text(kind: Type) -> bytes:
 
 
 def _word(e: Emit, place: ir.Value, at: int, kind: ir.Type = I64) -> ir.Value:
-    return e.b.load(address(e.b, place, i64(at), I64), typ=kind)
+    return tagged(e.b, e.b.load(address(e.b, place, i64(at), I64), typ=kind), "header")
+
+
+def _set_size(e: Emit, place: ir.Value, size: ir.Value) -> None:
+    tagged(e.b, e.b.store(size, place), "header")
 
 
 def _item(e: Emit, data: ir.Value, index: ir.Value, kind: Type) -> ir.Value:
@@ -63,7 +67,7 @@ def _list(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     data = _word(e, made, DATA, PTR)
     for i, value in enumerate(args):
         store_value(e.b, value, data, item, i * width)
-    e.b.store(i64(count), made)
+    _set_size(e, made, i64(count))
     return made
 
 
@@ -107,7 +111,7 @@ def _list_append(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     with e.unlikely(e.b.icmp_signed(">=", size, _word(e, made, CAPACITY))):
         e.support("py_list_grow", VOID, [made, i64(slots(item)), i64(1)])
     store_value(e.b, args[1], _item(e, _word(e, made, DATA, PTR), size, item), item)
-    e.b.store(e.b.add(size, i64(1)), made)
+    _set_size(e, made, e.b.add(size, i64(1)))
 
 
 @function("list.insert")
@@ -128,7 +132,7 @@ def _list_pop(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
 
 @function("list.clear")
 def _list_clear(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
-    e.b.store(i64(0), args[0])
+    _set_size(e, args[0], i64(0))
 
 
 @function("list.extend")
@@ -240,7 +244,7 @@ def _entry(e: Emit, kind: Type, table: ir.Value, index: ir.Value) -> ir.Value:
 @function("dict.is_entry", "set.is_entry")
 def _is_entry(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     entry = _entry(e, op.kinds[0], args[0], args[1])
-    return e.b.icmp_signed("!=", e.b.load(entry, typ=I64), i64(-1))
+    return e.b.icmp_signed("!=", load_value(e.b, entry, INT), i64(-1))
 
 
 @function("dict.key", "set.key")

@@ -87,12 +87,22 @@ def slots(kind: Type) -> int:
     return 1
 
 
+def tagged(b: ir.IRBuilder, access: ir.Instruction, kind: str) -> ir.Value:
+    """A load or store of one kind of memory: "header", words of a List or Dict, or "item", all
+    that values lie in. LLVM need not load a list's length again after an item was written."""
+    root = b.module.add_metadata(["cuvil.py"])
+    node = b.module.add_metadata([f"cuvil.py.{kind}", root, i64(0)])
+    access.set_metadata("tbaa", b.module.add_metadata([node, node, i64(0)]))
+    return access
+
+
 def load_value(b: ir.IRBuilder, place: ir.Value, kind: Type, at: int = 0) -> ir.Value:
     """The value in the slots from `place[at]` on."""
     kind = in_memory(kind)
 
     def part(kind: ir.Type, index: int) -> ir.Value:
-        return b.load(address(b, place, i64(at + index), I64), typ=kind, align=8)
+        access = b.load(address(b, place, i64(at + index), I64), typ=kind, align=8)
+        return tagged(b, access, "item")
 
     if kind == NONE:
         return ir.Constant(I1, 0)
@@ -120,7 +130,7 @@ def store_value(b: ir.IRBuilder, value: ir.Value, place: ir.Value, kind: Type, a
     kind = in_memory(kind)
 
     def put(part: ir.Value, index: int) -> None:
-        b.store(part, address(b, place, i64(at + index), I64), align=8)
+        tagged(b, b.store(part, address(b, place, i64(at + index), I64), align=8), "item")
 
     if kind == NONE:
         return
@@ -189,11 +199,12 @@ def load_element(b: ir.IRBuilder, place: ir.Value, dtype: str) -> ir.Value:
     """The element of an array at an address."""
     kind = scalar_type(dtype)
     if dtype == "?":
-        return b.icmp_unsigned("!=", b.load(place, typ=I8, align=1), ir.Constant(I8, 0))
-    return b.load(place, typ=kind, align=np.dtype(dtype).itemsize)
+        byte = tagged(b, b.load(place, typ=I8, align=1), "item")
+        return b.icmp_unsigned("!=", byte, ir.Constant(I8, 0))
+    return tagged(b, b.load(place, typ=kind, align=np.dtype(dtype).itemsize), "item")
 
 
 def store_element(b: ir.IRBuilder, value: ir.Value, place: ir.Value, dtype: str) -> None:
     """Writes an element of an array to an address."""
     value = b.zext(value, I8) if dtype == "?" else value
-    b.store(value, place, align=np.dtype(dtype).itemsize)
+    tagged(b, b.store(value, place, align=np.dtype(dtype).itemsize), "item")
