@@ -149,7 +149,8 @@ def test_a_convolution_can_be_planned_in_each_of_its_ways():
     graph, op = convolution()
     names = Templates().ways(op)
     assert names[0] == "winograd 4x4" and {*names} == {
-        PLAIN, "winograd 2x2", "winograd 2x4", "winograd 4x2", "winograd 4x4"
+        PLAIN, "winograd 2x2", "winograd 2x4", "winograd 4x2", "winograd 4x4", "winograd 4x6",
+        "winograd 6x4", "winograd 6x6",
     }  # fmt: skip
     for name in names:
         plan = make_plan(graph, templates=Templates(chosen={question(op): name}))

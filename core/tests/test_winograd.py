@@ -9,17 +9,19 @@ from cuvil.codegen.contraction.harness import HostKernel, new_module
 from cuvil.codegen.winograd import Image, Result, WinogradSpec, emit_winograd, scratch_bytes
 from cuvil.codegen.winograd import task_count as tasks
 from cuvil.ir.dims import symbol
-from cuvil.plan.templates.cook_toom import matrices
+from cuvil.plan.templates.cook_toom import growth, matrices
 from cuvil.plan.templates.winograd import TransformedTaps
 from cuvil.rewrite.winograd_cost import choose
 
 RNG = np.random.default_rng(8)
 
 
-@pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 3), (4, 3), (2, 5), (3, 4), (3, 2), (5, 2)])
+@pytest.mark.parametrize(
+    ("m", "r"), [(1, 1), (2, 3), (4, 3), (2, 5), (3, 4), (3, 2), (5, 2), (6, 3), (2, 7)]
+)
 def test_the_matrices_filter_exactly(m, r):
     back, taps, forth = (np.array(x) for x in matrices(m, r))
-    d, g = np.arange(m + r - 1) ** 2 - 5, np.array([3, -7, 2, 11, 5])[:r]
+    d, g = np.arange(m + r - 1) ** 2 - 5, np.array([3, -7, 2, 11, 5, 1, -4])[:r]
     found = back @ ((taps @ g) * (forth @ d))
     assert list(found) == [sum(d[i + k] * g[k] for k in range(r)) for i in range(m)]
 
@@ -30,15 +32,20 @@ def test_the_matrices_filter_exactly(m, r):
         ((1, 56, 56), (3, 3), 64, 64, (4, 4)),
         ((1, 14, 14), (3, 3), 256, 256, (4, 4)),
         ((1, 7, 7), (3, 3), 512, 512, (2, 2)),  # 4x4 would read four times the weights
-        ((1, 1, 1000), (1, 5), 64, 64, (1, 2)),
-        ((1, 40, 40), (5, 5), 64, 64, (2, 2)),
-        ((1, 40, 40), (7, 7), 64, 64, None),
+        ((1, 160, 160), (3, 3), 64, 64, (6, 6)),
+        ((1, 160, 160), (3, 3), 65, 64, (4, 4)),  # sums of more channels would be too inexact
+        ((1, 80, 80), (3, 3), 64, 64, (4, 4)),  # 6x6 would save an eighth: not worth its rounding
+        ((1, 1, 1000), (1, 5), 64, 64, (1, 4)),
+        ((1, 40, 40), (5, 5), 64, 64, (4, 4)),
+        ((1, 40, 40), (7, 7), 64, 64, (2, 2)),
+        ((1, 40, 40), (9, 9), 64, 64, None),
         ((1, 40, 40), (1, 1), 64, 64, None),
         ((1, 2, 2), (3, 3), 512, 512, None),
         ((1, 56, 56), (3, 3), 8, 64, None),
         ((symbol("B"), 28, symbol("W")), (3, 3), 128, 128, (4, 4)),
         ((1, symbol("H"), symbol("W")), (3, 3), 512, 512, (2, 2)),
-        ((symbol("B"), 1, 1000), (1, 5), 64, 64, (1, 2)),
+        ((symbol("B"), symbol("H"), symbol("W")), (5, 5), 32, 32, (2, 2)),
+        ((symbol("B"), 1, 1000), (1, 5), 64, 64, (1, 4)),
         ((1, 1, symbol("S")), (1, 3), 128, 128, None),  # may be a few samples
     ],
 )
@@ -94,6 +101,8 @@ CASES = {
     "5x5": ((1, 8, 11, 16), 32, (5, 5), (2, 2)),
     "small tiles": ((1, 9, 8, 16), 32, TAPS, (2, 2)),
     "two sizes": ((1, 9, 8, 16), 32, TAPS, (2, 4)),
+    "large tiles": ((1, 15, 9, 16), 33, TAPS, (6, 6)),
+    "large and small": ((1, 9, 11, 16), 32, (3, 5), (2, 4)),
 }
 DYNAMIC = [
     "edges",
@@ -103,6 +112,7 @@ DYNAMIC = [
     "two blocks of tiles",
     "no images",
     "no rows",
+    "large tiles",
 ]
 
 
@@ -146,3 +156,42 @@ def test_pixels_outside_the_image_are_not_read(facts):
     x = np.concatenate([np.ones((1, 5, 5, 16), "f4"), np.full((1, 5, 5, 16), np.inf, "f4")])
     found = run(x, np.ones((32, 16, 3, 3), "f4"), (4, 4), facts)
     close(found[0], np.full((3, 3, 32), 144.0))
+
+
+@pytest.mark.parametrize(
+    ("m", "taps", "times"),
+    [
+        ((2, 2), TAPS, 0.56),
+        ((4, 4), TAPS, 1.6),
+        ((4, 6), TAPS, 3.3),
+        ((6, 6), TAPS, 6.9),
+        ((2, 2), (5, 5), 1.1),
+        ((4, 4), (5, 5), 3.8),
+        ((2, 2), (7, 7), 3.5),
+        ((1, 4), (1, 5), 2.0),
+    ],
+)
+def test_rounding_grows_as_it_is_said_to(m, taps, times):
+    """Beside one running sum; and no sum of 64 channels is off by 1e-5 of the largest."""
+    x = RNG.standard_normal((1, taps[0] + 23, taps[1] + 23, 64), np.float32)
+    w = RNG.standard_normal((16, 64, *taps), np.float32)
+    exact = direct(x.astype("f8"), w.astype("f8"))
+    wrong = run(x, w, m, TARGETS[0].values[0]) - exact
+    usual = root_mean_square(running_sum(x, w) - exact)
+    assert growth(m, taps) == pytest.approx(times, rel=0.04)
+    assert root_mean_square(wrong) == pytest.approx(times * usual, rel=0.25)
+    assert np.abs(wrong).max() < 1e-5 * np.abs(exact).max()
+
+
+def root_mean_square(x):
+    return np.sqrt(np.mean(x**2))
+
+
+def running_sum(x, w):
+    """The convolution with every product added to one float32, in order."""
+    high, wide = w.shape[2:]
+    rows, columns = x.shape[1] - high + 1, x.shape[2] - wide + 1
+    total = np.zeros((1, rows, columns, len(w)), np.float32)
+    for i, j, c in np.ndindex(high, wide, x.shape[3]):
+        total += x[:, i : i + rows, j : j + columns, c, None] * w[:, c, i, j]
+    return total

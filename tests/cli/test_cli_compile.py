@@ -83,6 +83,23 @@ def test_inspect_compiles_an_onnx_file_to_look_at_it(cuvil: Command, dense: Path
     assert data["kernels"][0]["nodes"]
 
 
+def test_inspect_says_how_convolutions_by_fewer_products_round(
+    cuvil: Command, tmp_path: Path
+) -> None:
+    made = small_models.model(
+        "m (float[1, 16, 12, 12] x) => (float[1, 16, 12, 12] y) <int64[4] s = {16, 16, 5, 5}> "
+        "{ w = ConstantOfShape(s)  y = Conv<pads = [2, 2, 2, 2]>(x, w) }"
+    )
+    path = small_models.saved(made, tmp_path / "m.onnx")
+    rows = cuvil("inspect", path, "--json").json["kernels"]
+    assert [row["winograd"] for row in rows if "winograd" in row] == [
+        {"tile": [4, 4], "taps": [5, 5], "error_growth": 3.81}
+    ]
+    assert (
+        "4x4 results of 5x5 taps by fewer products, rounds 3.81 times" in cuvil("inspect", path).out
+    )
+
+
 def test_check_says_yes(cuvil: Command, dense: Path) -> None:
     result = cuvil("check", dense)
     assert (result.status, "every operator is supported" in result.out) == (0, True)

@@ -12,6 +12,7 @@ from cuvil.ir.dims import Dim
 from cuvil.ir.groups import Groups
 from cuvil.pipeline import Built
 from cuvil.plan.plan import Plan, Port
+from cuvil.plan.templates.winograd import report
 from cuvil.version import PRODUCER
 
 FORMAT = 1
@@ -27,8 +28,9 @@ def manifest(
     inputs and outputs are tensors; "ports" is there where a caller sees some of them as sequences
     or optionals (`ir.groups`). Dims are numbers or expressions of the symbols. code_bytes: machine
     code per variant, of the program that launches kernels and of the runtime; of a kernel, its own
-    functions (tiles that kernels share count for the variant only). memory_bytes: what a run needs
-    of the caller's, where there is no operating system.
+    functions (tiles that kernels share count for the variant only). winograd: of a kernel of fewer
+    products, its tile and how much worse it rounds than a running sum. memory_bytes: what a run
+    needs of the caller's, where there is no operating system.
     """
     plan, target = built.plan, built.target
     code = code_sizes(built)
@@ -67,11 +69,16 @@ def manifest(
         "custom_libraries": sorted(libraries),
         "code_bytes": code.pop(""),
         "kernels": [
-            {"name": name, "nodes": nodes, "code_bytes": code.get(name, {})}
+            {"name": name, "nodes": nodes, "code_bytes": code.get(name, {}), **_tiles(plan, name)}
             for name, nodes in kernel_nodes(plan.sites).items()
         ],
         "files": sorted(files),
     }
+
+
+def _tiles(plan: Plan, kernel: str) -> dict[str, Any]:
+    found = report(plan.kernels[kernel]) if kernel in plan.kernels else None
+    return {"winograd": found} if found else {}
 
 
 def manifest_text(data: Mapping[str, Any]) -> str:

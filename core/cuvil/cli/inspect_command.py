@@ -215,6 +215,11 @@ def tell(data: Mapping[str, Any]) -> None:
             for k in kernels
         ]
         print_table(("code bytes", "kernel", "nodes"), rows)
+    for kernel in kernels:
+        if fewer := kernel.get("winograd"):
+            tile, taps = ("x".join(map(str, fewer[key])) for key in ("tile", "taps"))
+            typer.echo(f"  {kernel['name']}: {tile} results of {taps} taps by fewer products, "
+                       f"rounds {fewer['error_growth']} times as a running sum")  # fmt: skip
 
 
 def _range(least: int, most: int | None) -> str:

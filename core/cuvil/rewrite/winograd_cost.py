@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 from cuvil.ir.dims import Dim
 
-SIZES = (4, 6)  # products along an axis for which there are points
+SIZES = (4, 6, 8)  # products along an axis for which there are points
 LEAST_CHANNELS = 16
 GAIN = 0.8  # of the plain sum's cost: with less to win, rounding is not worth it
+_LARGE = 8  # such tiles round up to four times worse than the next smaller ones
+_LARGE_GAIN = 0.85  # of the cost of smaller tiles: with less to win, that is not worth it
+_MOST_SUMMED = (math.inf, 256, 64)  # channels by large axes: errors stay below 1e-5 of the scale
 _IMAGE_COST = 6  # multiply-adds in the time of transforming an element of a tile along an axis
 _RESULT_COST = 3
 _STREAM_ROWS = 16  # products with fewer rows wait for their weights from memory
@@ -33,11 +36,13 @@ def frequencies(m: tuple[int, int], taps: tuple[int, int]) -> int:
 
 
 def tiles_of(taps: tuple[int, int], channels: int, n: int) -> list[tuple[int, int]]:
-    """Rows and columns of the result per tile, for which there are points; none where there are
-    too few channels for products of matrices."""
+    """Rows and columns of the result per tile, alike in size, that there are points for. None where
+    channels are too few for products of matrices, nor such as round too much for so many."""
     if min(channels, n) < LEAST_CHANNELS or taps == (1, 1):
         return []
-    return [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
+    every = [(rows, columns) for rows in _sides(taps[0]) for columns in _sides(taps[1])]
+    alike = [m for m in every if 1 in m or abs(m[0] + taps[0] - m[1] - taps[1]) <= 2]
+    return [m for m in alike if channels <= _MOST_SUMMED[_large_axes(m, taps)]]
 
 
 def choose(
@@ -60,8 +65,9 @@ def choose(
     if not (isinstance(rows, int) and isinstance(columns, int)):
         if 1 in taps:
             return None  # signals may be short, and have less to win
-        few = [m for m in tiles if 4 * frequencies(m, taps) * channels * n <= _MOST_FREE_WEIGHTS]
-        best = max(few, default=min(tiles))
+        small = [m for m in tiles if not _large_axes(m, taps)] or tiles
+        few = [m for m in small if 4 * frequencies(m, taps) * channels * n <= _MOST_FREE_WEIGHTS]
+        best = max(few, default=min(small))
         products = frequencies(best, taps) / (math.prod(best) * math.prod(taps))
         return best if products < _GUESSED * share else None
     plain = max(images * rows * columns, _STREAM_ROWS) * math.prod(taps) * channels * n
@@ -69,8 +75,12 @@ def choose(
         m: _cost(m, taps, images * -(-rows // m[0]) * -(-columns // m[1]), channels, n)
         for m in tiles
     }
-    best = min(costs, key=lambda m: costs[m])
+    best = min(costs, key=lambda m: costs[m] * (1 if _large_axes(m, taps) else _LARGE_GAIN))
     return best if costs[best] < share * plain else None
+
+
+def _large_axes(m: tuple[int, int], taps: tuple[int, int]) -> int:
+    return sum(k + r - 1 == _LARGE for k, r in zip(m, taps, strict=True))
 
 
 def _sides(taps: int) -> list[int]:
