@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import sys
 import warnings
@@ -20,6 +21,7 @@ from pathlib import Path
 from cuvil.onnx_backend import CuvilBackend
 from tools.conformance.crew import run_cases
 from tools.conformance.forms import Form, forms
+from tools.conformance.forms.emulated import MACHINE
 from tools.conformance.lists import differences, known, update
 from tools.conformance.suite import Outcome, Suite
 from tools.conformance.table import score, table, write
@@ -32,11 +34,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("pattern", nargs="?", default="", help="only cases whose name matches")
     parser.add_argument("--form", choices=list(found), action="append", default=[])
     parser.add_argument("--all", action="store_true", help="all forms, and ONNX Runtime")
+    parser.add_argument("--machine", help="form emulated, on TRIPLE[:CPU[:BUILD]]")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--write", action="store_true", help="write docs/conformance.md anew")
     parser.add_argument("--update", action="store_true", help="write the forms' lists anew")
     parser.add_argument("--log", type=Path, help="outcomes go on here; what is there is not run")
     options = parser.parse_args(argv)
+    if options.machine:
+        os.environ[MACHINE] = options.machine
+        options.form.append("emulated")
     every = [name for name, form in found.items() if form.rank >= -1]
     chosen = every if options.all else options.form or ["static"]
     warnings.filterwarnings("ignore")

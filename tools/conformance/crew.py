@@ -13,10 +13,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Timer
 
+from tools.conformance.forms import forms
 from tools.conformance.suite import Outcome, Progress
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 900.0  # seconds for one case
 
 
 def run_cases(
@@ -62,6 +62,7 @@ def _next(waiting: SimpleQueue[str]) -> str | None:
 
 class _Worker:
     def __init__(self, form: str) -> None:
+        self._limit = forms()[form].limit
         command = [sys.executable, "-m", "tools.conformance.worker", form]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -71,7 +72,7 @@ class _Worker:
     def run(self, name: str) -> Outcome | None:
         """The outcome of a case; None when the process ended over it, or took too long."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        timer = Timer(LIMIT, self._process.kill)
+        timer = Timer(self._limit, self._process.kill)
         timer.start()
         try:
             print(name, file=self._process.stdin, flush=True)

@@ -27,7 +27,8 @@ class Form:
     name: the word on the command line; tests/conformance/<name>.txt lists the cases that do not
     pass in this form, though they do as the suite has them. title: the column in tables. rank:
     where that column stands. native: whether only compiled code may compute (`guard`). tell:
-    what else is to be said of the outcomes, in Markdown.
+    what else is to be said of the outcomes, in Markdown. limit: seconds for one case, which ends
+    then as one that failed.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Form:
     rank: int = 0
     native: bool = True
     tell: Callable[[Sequence[Outcome]], str] = lambda outcomes: ""
+    limit: float = 900.0
 
 
 def forms() -> dict[str, Form]:

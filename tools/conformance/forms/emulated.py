@@ -1,5 +1,5 @@
-"""From C on an emulated machine: `CUVIL_MACHINE` is its triple, and behind colons qemu's cpu and
-the variant to compile; without one the last of the triple, which runs everywhere.
+"""From C on an emulated machine: `--machine TRIPLE[:CPU[:BUILD]]`, the cpu as qemu calls it, the
+build one of the triple's variants; without one the last, which runs everywhere.
 
 Of cpus between bars, `rv64,v=true,vlen=128|256|512`, each runs the one library of a case."""
 
@@ -17,6 +17,8 @@ from tools.conformance.forms.c import on
 from tools.conformance.suite import Outcome
 from tools.foreign import Machine, machines
 
+MACHINE = "CUVIL_MACHINE"  # the variable of the environment that tells it to worker processes
+
 
 def options_for(machine: Machine, variant: str = "") -> Options:
     """Those of a compile of one variant for a machine of that kind; "": whatever it has."""
@@ -27,9 +29,9 @@ def options_for(machine: Machine, variant: str = "") -> Options:
 
 def backend() -> type[CuvilBackend]:
     """The form's backend."""
-    triple, cpu, variant, *_ = [*os.environ.get("CUVIL_MACHINE", "").split(":"), "", ""]
+    triple, cpu, variant, *_ = [*os.environ.get(MACHINE, "").split(":"), "", ""]
     if not triple:
-        raise SystemExit("form emulated: CUVIL_MACHINE names no triple")
+        raise SystemExit("form emulated: no --machine is named")
     emulated = machines(triple, cpu)
     return on(emulated, options_for(emulated[0], variant))
 
@@ -39,4 +41,4 @@ def tell(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(f"- {o.name}: {o.reason}" for o in outcomes if o.apart)
 
 
-FORM = Form("emulated", "emulated", backend, rank=-2, tell=tell)
+FORM = Form("emulated", "emulated", backend, rank=-2, tell=tell, limit=3600.0)
