@@ -89,3 +89,15 @@ def test_a_branch_ends_before_the_next_begins() -> None:
     x = np.random.default_rng(0).standard_normal((SIZE, SIZE)).astype(np.float32)
     np.testing.assert_array_equal(run_plan(plan, {"x": x})["y"], run_plan(usual, {"x": x})["y"])
     np.testing.assert_allclose(run_plan(plan, {"x": x})["y"], run(graph, {"x": x})["y"], rtol=1e-6)
+
+
+def test_filled_weights_are_there_when_they_are_read() -> None:
+    layers = "\n".join(f"y{k + 1} = MatMul(y{k}, w{k})" for k in range(3))
+    fills = "\n".join(f"w{k} = ConstantOfShape<value = float[1] {{0.5}}>(shape)" for k in range(3))
+    text = f"g (float[{SIZE}, {SIZE}] y0, int64[2] shape) => (float[{SIZE}, {SIZE}] y3)"
+    square = np.array([SIZE, SIZE])
+    graph = import_model(model(f"{text} {{ {fills}\n{layers} }}"), values={"shape": square})
+    plan = make_plan(graph)
+    arena(plan)
+    x = np.random.default_rng(0).standard_normal((SIZE, SIZE)).astype(np.float32)
+    np.testing.assert_allclose(run_plan(plan, {"y0": x})["y3"], run(graph, {"y0": x})["y3"], 1e-5)

@@ -62,19 +62,23 @@ class _Tasks:
             read = [v for op in group.members for v in _operands(op)]
             return Task(self.fence - 1, self.buffers_of([*read, *group.root.results]))
         if group.is_alias:
-            return Task(self._producers(number, group), self.buffers_of(group.root.results))
+            producers = self._producers(number, group, group.root.operands)
+            return Task(producers, self.buffers_of(group.root.results))
         reads = reads_of(group, self.pool, self.layouts)
         over = self.buffers_of(candidates(group, reads, self.layouts, self.memory))
         touched = self.buffers_of([*reads, *group.root.results])
-        return Task(self._producers(number, group), touched, over)
+        return Task(self._producers(number, group, reads), touched, over)
 
-    def _producers(self, number: int, group: Group) -> int:
+    def _producers(self, number: int, group: Group, reads: Sequence[Value]) -> int:
+        """reads: what has to be stored by then, free ops' results included."""
         found = self.fence
+        for value in reads:
+            found |= 1 << self.homes[value.owner] if value.owner in self.homes else 0
         for value in (v for op in group.members for v in op.operands):
             owner = value.owner
             if isinstance(owner, Operation) and owner in self.homes and not is_free(owner):
                 found |= 1 << self.homes[owner]
-        return found & ~(1 << number)
+        return found & ((1 << number) - 1)
 
     def buffers_of(self, values: Sequence[Value]) -> list[int]:
         """The buffers of the block's own in which values lie; not those of its results."""
