@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -350,3 +351,71 @@ def test_lists_in_dicts():
         return found, again
 
     check(group, (5,), (0,))
+
+
+def test_else_of_loops():
+    def find(items, wanted):
+        for item in items:
+            if item == wanted:
+                break
+            for other in items:
+                if other > item:
+                    break
+            else:
+                wanted += 100
+        else:
+            return "none", wanted
+        return "found", item
+
+    def count(limit):
+        i = 0
+        while i < limit:
+            if i == 7:
+                break
+            i += 1
+        else:
+            i = -1
+        return i
+
+    check(find, ([3, -1, 4], 4), ([3, -1, 4], 10), ([3, 9], 9))
+    check(count, (3,), (10,), (0,))
+
+
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def sort_in_place(a, low, high):
+    if high - low > 1:
+        middle = low
+        for i in range(low + 1, high):
+            if a[i] < a[low]:
+                middle += 1
+                a[middle], a[i] = a[i], a[middle]
+        a[middle], a[low] = a[low], a[middle]
+        sort_in_place(a, low, middle)
+        sort_in_place(a, middle + 1, high)
+
+
+def test_functions_that_call_themselves_in_an_expression_or_give_nothing():
+    check(factorial, (0,), (5,), (20,), (21,))
+    check(sort_in_place, (np.array([3, 1, 2, 9, 0, 5]), 0, 6))
+
+
+def test_one_nan_is_in_its_list():
+    def places(items):
+        return items[0] in items, items.index(items[1]), items.count(items[1]), items == items
+
+    def without(items, item):
+        items.remove(item)
+        return items
+
+    check(places, ([1.0, math.nan, 2.0],), ([math.nan, 1.0],), ([1.0, 2.0],))
+    check(without, ([1.0, 2.0, 1.0], 1.0), ([1.0], 3.0), ([math.nan], math.nan))
+
+
+def test_membership_in_ranges():
+    def inside(a, n):
+        return a in range(n), a in range(1, n), a not in range(n)
+
+    check(inside, (3, 5), (-1, 5), (5, 5), (0, 0))

@@ -7,12 +7,14 @@ import ast
 from cuvil.ir.py_build import PyBuilder, value_block
 from cuvil.ir.py_types import (
     BOOL,
+    FLOAT,
     INT,
     NONE,
     STR,
     Array,
     Dict,
     List,
+    Scalar,
     Set,
     Tuple,
     Type,
@@ -68,7 +70,10 @@ def compare(t: Translator, op: ast.cmpop, left: Expression, right: Expression) -
     if isinstance(op, ast.Is | ast.IsNot):
         return _identity(t, left, right, isinstance(op, ast.IsNot))
     if isinstance(op, ast.In | ast.NotIn):
-        found = contains(t, as_value(t, right), as_value(t, left))
+        if isinstance(right, Range):
+            found = _in_range(t, right, as_value(t, left))
+        else:
+            found = contains(t, as_value(t, right), as_value(t, left))
         return _turned(t, found) if isinstance(op, ast.NotIn) else found
     fn = OPERATORS[type(op)]
     if elements.is_array(t, left) or elements.is_array(t, right):
@@ -135,7 +140,7 @@ def _tuples_equal(t: Translator, a: Val, b: Val, left: Tuple, right: Tuple) -> V
         return t.literal(False)
     same = t.literal(True)
     for i in range(len(left.items)):
-        test = is_true(t, values(t, "eq", t.item(a, i), t.item(b, i)))
+        test = member_equal(t, t.item(a, i), t.item(b, i))
         if not test.is_literal:
             same = test if same.is_literal and same.literal else _both(t, same, test)
         elif not test.literal:
@@ -155,7 +160,7 @@ def _tuple_order(t: Translator, fn: str, a: Val, b: Val, at: int) -> Val:
         lengths = t.literal(len(left.items)), t.literal(len(right.items))
         return values(t, fn, *lengths)
     x, y = t.item(a, at), t.item(b, at)
-    same, strict = is_true(t, values(t, "eq", x, y)), is_true(t, values(t, fn, x, y))
+    same, strict = member_equal(t, x, y), is_true(t, values(t, fn, x, y))
     rest = _tuple_order(t, fn, a, b, at + 1)
     if same.is_literal:
         return rest if same.literal else strict
@@ -169,7 +174,7 @@ def _lists_equal(t: Translator, a: Val, b: Val, left: List, right: List) -> Val:
 
     def compare_items(i: Val) -> None:
         items = [t.apply("list.get", [v, i], k.item, site) for v, k in ((a, left), (b, right))]
-        equal = is_true(t, values(t, "eq", *items))
+        equal = member_equal(t, *items)
         t.assign(same, t.apply("bool.and", [t.read(same), equal], BOOL))
 
     site = t.site("IndexError", "list index out of range")
@@ -178,6 +183,25 @@ def _lists_equal(t: Translator, a: Val, b: Val, left: List, right: List) -> Val:
     span = Range(t.literal(0), shorter, t.literal(1))
     for_each(t, ("equal", t.line, same), span, compare_items)
     return t.read(same)
+
+
+def member_equal(t: Translator, a: Val, b: Val) -> Val:
+    """`a is b or a == b`, by which containers compare: whether one nan is another only the
+    interpreter knows."""
+    kinds = [t.resolve(v.kind) for v in (a, b)]
+    if kinds[0] == kinds[1] and not (a.is_literal or b.is_literal):
+        prefix = "float" if kinds[0] == FLOAT else "scalar"
+        if kinds[0] == FLOAT or (isinstance(kinds[0], Scalar) and kinds[0].dtype in "fd"):
+            tests = [t.apply(f"{prefix}.isnan", [v], BOOL) for v in (a, b)]
+            t.do("fail_if", [t.apply("bool.and", tests, BOOL)], t.site("ValueError", "one nan?"))
+    return is_true(t, values(t, "eq", a, b))
+
+
+def _in_range(t: Translator, span: Range, item: Val) -> Val:
+    if t.resolve(item.kind) != INT or span.step.literal != 1:
+        raise t.refusal("'in' of a range with a step, or of something but an int")
+    ends = values(t, "ge", item, span.start), values(t, "lt", item, span.stop)
+    return t.apply("bool.and", ends, BOOL)
 
 
 def contains(t: Translator, container: Val, item: Val) -> Val:
@@ -197,7 +221,7 @@ def contains(t: Translator, container: Val, item: Val) -> Val:
     if isinstance(kind, Tuple):
         found = t.literal(False)
         for i in range(len(kind.items)):
-            test = is_true(t, values(t, "eq", t.item(container, i), item))
+            test = member_equal(t, t.item(container, i), item)
             if test.is_literal and test.literal:
                 return test
             if not test.is_literal:
@@ -212,7 +236,7 @@ def _in_list(t: Translator, container: Val, item: Val) -> Val:
     found = t.temporary(t.literal(False))
 
     def check(other: Val) -> None:
-        test = is_true(t, values(t, "eq", other, item))
+        test = member_equal(t, other, item)
         t.assign(found, t.apply("bool.or", [t.read(found), test], BOOL))
 
     for_each(t, ("in", t.line, found), container, check)

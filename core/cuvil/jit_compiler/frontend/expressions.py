@@ -250,9 +250,18 @@ def choose(t: Translator, test: Val, then: Val | ast.expr, otherwise: Val | ast.
     ends: list[tuple[PyBuilder, Val]] = []
     for side in (then, otherwise):
         t.builder, t.env = PyBuilder(value_block()), dict(before)
-        ends.append((t.builder, side if isinstance(side, Val) else value_of(t, side)))
-        ends[-1] = (t.builder, ends[-1][1])
+        try:
+            value = side if isinstance(side, Val) else value_of(t, side)
+        except Pending as pending:  # as `statements` does; the other side may show the type
+            t.pending = t.pending or t.refusal(str(pending))
+            continue
+        ends.append((t.builder, value))
     t.builder, t.env = outer, before
+    if not ends:
+        raise Pending("both sides of an expression")
+    if len(ends) == 1:  # of a pass that is not the last one
+        outer.if_(test.ssa, *(ends[0][0].block, value_block()))
+        return t.apply("retype", [Val(ends[0][1].kind, test.ssa)], ends[0][1].kind)
     kind = t.join(ends[0][1].kind, ends[1][1].kind)
     if kind is None:
         kinds = [t.resolve(v.kind) for _, v in ends]

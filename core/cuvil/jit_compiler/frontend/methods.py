@@ -22,7 +22,7 @@ from cuvil.ir.py_types import (
     can_order,
 )
 from cuvil.jit_compiler.frontend import elements, tensors
-from cuvil.jit_compiler.frontend.comparisons import values as compare_values
+from cuvil.jit_compiler.frontend.comparisons import member_equal
 from cuvil.jit_compiler.frontend.displays import add_item, learn_key
 from cuvil.jit_compiler.frontend.expressions import (
     as_value,
@@ -220,7 +220,7 @@ def _list_count(t: Translator, made: Val, node: ast.Call) -> Val:
     total = t.temporary(Val(INT, t.literal(0).ssa))
 
     def check(item: Val) -> None:
-        test = condition_of(t, compare_values(t, "eq", item, wanted))
+        test = member_equal(t, item, wanted)
         one = t.apply("int.of_bool", [test], INT)
         t.assign(total, t.apply("int.add", [t.read(total), one], INT, t.site("OverflowError", "")))
 
@@ -240,7 +240,7 @@ def _index(t: Translator, made: Val, node: ast.Call) -> Val:
     overflow = t.site("OverflowError", "")
 
     def check(item: Val) -> None:
-        test = condition_of(t, compare_values(t, "eq", item, wanted))
+        test = member_equal(t, item, wanted)
         new = t.apply("int.lt", [t.read(place), t.literal(0)], BOOL)
         first = t.apply("bool.and", [test, new], BOOL)
         t.assign(place, t.apply("select", [first, t.read(at), t.read(place)], INT))
@@ -250,6 +250,14 @@ def _index(t: Translator, made: Val, node: ast.Call) -> Val:
     missing = t.apply("int.lt", [t.read(place), t.literal(0)], BOOL)
     t.do("fail_if", [missing], t.site("ValueError", "the item is not in list"))
     return t.read(place)
+
+
+def _remove(t: Translator, made: Val, node: ast.Call) -> Val:
+    kind, place = t.resolve(made.kind), _index(t, made, node)
+    assert isinstance(kind, List)
+    note_write(t, _owner(node), kind)
+    t.apply("list.pop", [made, place], known(t, kind.item), t.site("IndexError", ""))
+    return t.none()
 
 
 def sort_list(t: Translator, made: Val, keywords: list[ast.keyword]) -> Val:
@@ -399,6 +407,7 @@ Method = Callable[[Translator, Val, ast.Call], Expression]
 _LIST: dict[str, Method] = {
     "append": _append, "insert": _insert, "extend": _extend, "pop": _pop, "clear": _clear,
     "reverse": _reverse, "sort": _sort, "copy": _list_copy, "count": _list_count, "index": _index,
+    "remove": _remove,
 }  # fmt: skip
 _DICT: dict[str, Method] = {
     "get": _get, "setdefault": _setdefault, "pop": _dict_pop, "keys": _walk("keys"),

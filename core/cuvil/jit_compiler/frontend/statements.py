@@ -211,9 +211,24 @@ def branch(
         outer.fail(t.site("RuntimeError", "behind a return"))
 
 
+def _with_else(t: Translator, node: ast.For | ast.While, loop: Callable[[], None]) -> None:
+    """A loop, then its `else` where no `break` left it."""
+    if not node.orelse:
+        loop()
+        return
+    left = f".left.{node.lineno}.{node.col_offset}"
+    t.leaving[node.lineno, node.col_offset] = left
+    t.assign(left, t.literal(False))
+    loop()
+    whole = t.apply("bool.not", [t.read(left)], BOOL)
+    branch(t, whole, lambda: statements(t, node.orelse), lambda: None)
+
+
 def _while(t: Translator, node: ast.While) -> None:
-    if node.orelse:
-        raise t.refusal("'else' of a loop")
+    _with_else(t, node, lambda: _while_loop(t, node))
+
+
+def _while_loop(t: Translator, node: ast.While) -> None:
     key, outer = (node.lineno, node.col_offset), t.builder
     head = t.known_head(key)
     test_block, body_block = value_block(), value_block()
@@ -232,18 +247,19 @@ def _while(t: Translator, node: ast.While) -> None:
 
 
 def _for(t: Translator, node: ast.For) -> None:
-    if node.orelse:
-        raise t.refusal("'else' of a loop")
-
     def body(item: Val) -> None:
         assign_to(t, node.target, item)
         statements(t, node.body)
 
-    for_each(t, (node.lineno, node.col_offset), expression(t, node.iter), body)
+    items = expression(t, node.iter)
+    key = (node.lineno, node.col_offset)
+    _with_else(t, node, lambda: for_each(t, key, items, body))
 
 
 def _leave(t: Translator, node: ast.Break | ast.Continue) -> None:
     key, head = t.loops[-1]
+    if isinstance(node, ast.Break) and key in t.leaving:
+        t.assign(t.leaving[key], t.literal(True))
     t.back_edge(key, head)
     if isinstance(node, ast.Break):
         t.builder.break_()

@@ -70,6 +70,7 @@ class Translator:
         self.line = source.tree.lineno
         self.env: Env = {}
         self.loops: list[Any] = []
+        self.leaving: dict[object, str] = {}  # what a break sets, of loops with an else
         self.builder = PyBuilder(value_block())
         self.renames: dict[str, str] = {}
         self.temporaries = 0
@@ -77,10 +78,10 @@ class Translator:
     # -- passes --------------------------------------------------------------------------------
     def run(self, name: str, statements: Callable[[Translator, list[ast.stmt]], None]) -> py.FuncOp:
         """The function, after as many passes as it takes."""
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
             self.changed, self.pending = False, None
             self.known_results, self.results = self.results, []
-            block = self.one_pass(statements)
+            block = self.one_pass(statements, number == 0)
             found = [self.resolve(k) for k in self.results]
             self.changed |= set(found) != {self.resolve(k) for k in self.known_results}
             if not self.changed:
@@ -90,7 +91,9 @@ class Translator:
                 return function(name, block, self.result, site if self.recursive else None)
         raise self.refusal("types that do not settle")
 
-    def one_pass(self, statements: Callable[[Translator, list[ast.stmt]], None]) -> Any:
+    def one_pass(
+        self, statements: Callable[[Translator, list[ast.stmt]], None], first: bool
+    ) -> Any:
         self.env, self.loops, self.renames, self.temporaries = {}, [], {}, 0
         block = value_block([*self.kinds, *self.outside.values()])
         self.builder = PyBuilder(block)
@@ -100,7 +103,11 @@ class Translator:
         ):
             self.assign(parameter, Val(kind, argument))
         statements(self, self.source.tree.body)
-        if not self.builder.is_ended:
+        if self.builder.is_ended:
+            return block
+        if first and self.recursive and self.pending is not None:
+            self.changed = True  # perhaps not the end: a statement that waits for a type returns
+        else:
             self.return_(self.none())
         return block
 
