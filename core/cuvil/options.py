@@ -11,7 +11,7 @@ from cuvil.extents import Dynamic
 EMITS = ("so", "a", "o", "llvm", "asm", "mlir")
 PRECISIONS = {  # and the rules that compute in it
     "fp32": (),
-    "bf16": ("bf16_contract", "bf16_conv", "round_before_views"),
+    "bf16": ("bf16_contract", "bf16_conv", "round_before_views", "round_for_all"),
     "fp16": ("fp16_contract", "fp16_conv", "fp16_gather"),
 }
 WEIGHTS = ("auto", "embed", "external")

@@ -79,6 +79,18 @@ def test_products_are_rounded_and_sums_are_not(name: str) -> None:
     assert 1e-5 < error < 2e-2
 
 
+def test_what_a_product_and_a_sum_read_is_stored_once_in_16_bits() -> None:
+    weights = {name: RNG.standard_normal((48, 48)) / 7 for name in "wv"}
+    nodes = [("MatMul", "xw", "h"), ("Relu", "h", "i"), ("MatMul", "iv", "k"), ("Add", "ki", "y")]
+    data = model(nodes, [7, 48], weights)
+    built = build_for_host(import_model(data), Options(precision="bf16"), lambda stage: None)
+    assert sum("cast" in name for name in built.plan.kernels) == 1  # of x
+    assert len(built.plan.kernels) == 3
+    x = RNG.standard_normal((7, 48)).astype("f4")
+    exact, rounded = (cuvil.compile(data, precision=p, cache=False)(x) for p in ("fp32", "bf16"))
+    assert np.abs(exact - rounded).max() < 2e-2 * np.abs(exact).max()
+
+
 def test_fewer_products_of_floats_are_faster_than_rounded_ones() -> None:
     assert products(image(), "bf16", without=()) == ["f32", "f32"]
 
