@@ -8,7 +8,12 @@ from cuvil.codegen.contraction import Slot
 from cuvil.codegen.contraction.harness import HostKernel, new_module
 from cuvil.codegen.winograd import Image, Result, WinogradSpec, emit_winograd, scratch_bytes
 from cuvil.codegen.winograd import task_count as tasks
+from cuvil.ir.build import Builder
 from cuvil.ir.dims import symbol
+from cuvil.ir.graph import finish_graph, new_graph
+from cuvil.ir.pool import Pool
+from cuvil.ir.types import TensorType
+from cuvil.plan.plan import make_plan
 from cuvil.plan.templates.cook_toom import growth, matrices
 from cuvil.plan.templates.winograd import TransformedTaps
 from cuvil.rewrite.winograd_cost import choose
@@ -63,7 +68,7 @@ def direct(x, w):
     )
 
 
-def run(x, w, m, facts, dynamic=False, epilogue=None, more=()):
+def run(x, w, m, facts, dynamic=False, epilogue=None, more=(), panel=32):
     count, rows, columns, channels = x.shape
     n, taps = len(w), w.shape[2:]
     out = (rows - taps[0] + 1, columns - taps[1] + 1)
@@ -72,11 +77,11 @@ def run(x, w, m, facts, dynamic=False, epilogue=None, more=()):
         *out, out[0] * out[1] * n, out[1] * n, n,
     ]  # fmt: skip
     sizes = [Slot(i) for i in range(len(slots))] if dynamic else slots
-    spec = WinogradSpec(m, taps, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
+    spec = WinogradSpec(m, taps, Image(*sizes[:6]), Result(*sizes[6:]), channels, n, panel)
     module = new_module(facts)
     emit_winograd(module, "kernel", spec, facts, *([epilogue] if epilogue else []))
     kernel = HostKernel(module, "kernel", facts, opt=1)
-    packed = TransformedTaps(n, channels, m, taps).apply(w)
+    packed = TransformedTaps(n, channels, m, taps, panel).apply(w)
     result = np.full((count, *out, n), np.nan, "f4")
     buffers = [guarded(array) for array in (x, packed, result, *more)]
     call = kernel.bind(buffers, slots, scratch_bytes(spec, facts))
@@ -133,6 +138,25 @@ def test_static_sizes(name, facts):
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_run_time_sizes(name, facts):
     check(name, facts, True)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("rows", [10, 9])
+def test_narrow_panels(facts, rows):
+    x, w = RNG.standard_normal((1, rows, 18, 32), np.float32), RNG.standard_normal((40, 32, 3, 3))
+    found = run(x, w.astype("f4"), (4, 4), facts, panel=16)
+    close(found, direct(x.astype("f8"), w.astype("f4").astype("f8")))
+
+
+@pytest.mark.parametrize(("size", "channels", "panel"), [(16, 256, 16), (9, 512, 16), (30, 64, 32)])
+def test_panels_are_narrow_where_all_tiles_take_one_pass_then(size, channels, panel):
+    graph = new_graph("g", {"x": TensorType.of((1, size, size, channels), "f32")}, Pool())
+    b = Builder(graph.block, graph.pool, "g")
+    taps = b.const(np.ones((channels, channels, 3, 3), np.float32))
+    y = b.conv(graph.inputs[0], taps, strides=(1, 1), dilations=(1, 1), pads=(0,) * 4, groups=1,
+               layout="channels_last")  # fmt: skip
+    (kernel,) = make_plan(finish_graph(graph, {"y": y})).kernels.values()
+    assert kernel.body.block.first_op.spec.data["panel"].data == (panel,)
 
 
 @pytest.mark.parametrize("facts", TARGETS)

@@ -15,7 +15,7 @@ import numpy as np
 
 from cuvil.ir import nest
 from cuvil.ir.build import is_constant
-from cuvil.ir.dims import Dim, literal
+from cuvil.ir.dims import Dim, ceil_div, literal
 from cuvil.ir.names import Operation, Value
 from cuvil.ir.pool import Constant, Pool
 from cuvil.ir.record import attrs_of, tensor_type
@@ -27,22 +27,29 @@ from cuvil.plan.templates.cook_toom import growth, matrices
 from cuvil.plan.templates.epilogue import epilogue
 from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of, tiles_of
 
+_NARROW = 16  # columns of a panel whose products are one vector wide, with twice the rows in a pass
+_ONE_PASS = range(15, 29)  # tiles that then take one pass over the taps, and two passes otherwise
+
 
 @dataclass(frozen=True)
 class TransformedTaps:
-    """Weights [N, C, taps...] as [panel][frequency][C][PANEL]: in the order in which they are read.
+    """Weights [N, C, taps...] as [panel][frequency][C][columns]: in the order in which they are
+    read.
 
-    m: rows and columns of the result per tile; taps: rows and columns of the filter.
+    m: rows and columns of the result per tile; taps: rows and columns of the filter; panel: columns
+    per panel.
     """
 
     n: int
     channels: int
     m: tuple[int, int]
     taps: tuple[int, int]
+    panel: int = PANEL
 
     @property
     def size(self) -> Dim:
-        return -(-self.n // PANEL) * PANEL * self.channels * frequencies(self.m, self.taps)
+        columns = -(-self.n // self.panel) * self.panel
+        return columns * self.channels * frequencies(self.m, self.taps)
 
     def apply(self, weights: np.ndarray) -> np.ndarray:
         """The transformed taps, computed in float64."""
@@ -53,16 +60,16 @@ class TransformedTaps:
         shaped = weights.reshape(self.n, self.channels, *self.taps).astype(np.float64)
         found = np.einsum("ik,nckl,jl->ijcn", down, shaped, across, optimize=True)
         flat = found.reshape(-1, self.channels, self.n).astype(np.float32)
-        return np.ascontiguousarray(pack_panels(flat, PANEL).swapaxes(0, 1)).reshape(-1)
+        return np.ascontiguousarray(pack_panels(flat, self.panel).swapaxes(0, 1)).reshape(-1)
 
     def constant(self, source: Constant, pool: Pool) -> Constant:
         """The transformed taps as a recipe of the pool."""
         size = self.size
         assert isinstance(size, int)
+        form = {"m": self.m, "taps": self.taps, "panel": self.panel}
         return pool.add_recipe(
-            "winograd", {"m": self.m, "taps": self.taps, "panel": PANEL}, [source], "f32", (size,),
-            lambda arrays: self.apply(arrays[0]),
-        )  # fmt: skip
+            "winograd", form, [source], "f32", (size,), lambda arrays: self.apply(arrays[0])
+        )
 
     def kernel(self, name: str) -> tuple[nest.KernelOp, Dim]:
         """Taps that only the run knows are not transformed: never called."""
@@ -82,7 +89,15 @@ def _match(op: Operation, layouts: Layouts) -> Match | None:
         return None
     n, channels, both = _taps(op)
     m = choose(pixels_of(tensor_type(op.results[0]).dims), both, channels, n)
-    return Match(op.operands[1], TransformedTaps(n, channels, m, both)) if m else None
+    return _match_of(op, m) if m else None
+
+
+def _match_of(op: Operation, m: tuple[int, int]) -> Match:
+    n, channels, both = _taps(op)
+    images, rows, columns = pixels_of(tensor_type(op.results[0]).dims)
+    tiles = images * ceil_div(rows, m[0]) * ceil_div(columns, m[1])
+    panel = _NARROW if tiles in _ONE_PASS else PANEL
+    return Match(op.operands[1], TransformedTaps(n, channels, m, both, panel))
 
 
 def _fits(op: Operation) -> bool:
@@ -105,10 +120,7 @@ def ways(op: Operation) -> dict[str, Match]:
     if op.name != "cuvil.conv" or not _fits(op):
         return {}
     n, channels, both = _taps(op)
-    return {
-        f"winograd {m[0]}x{m[1]}": Match(op.operands[1], TransformedTaps(n, channels, m, both))
-        for m in tiles_of(both, channels, n)
-    }
+    return {f"winograd {m[0]}x{m[1]}": _match_of(op, m) for m in tiles_of(both, channels, n)}
 
 
 DTYPES = frozenset({"f32"})
@@ -144,7 +156,7 @@ def build(draft: Draft, name: str, m: Match) -> Kernel:
         "image": [*pixels_of(x.dims), *_steps(x_strides)],
         "result": [*pixels_of(out.dims)[1:], *_steps(c_strides)],
         "channels": [m.weights.channels, m.weights.n],
-        "panel": [PANEL],
+        "panel": [m.weights.panel],
     }
     walked = [0, 1, 2] if out.rank == 4 else [0, None, 1]
     block = epilogue(draft, walked, out.rank, None)
