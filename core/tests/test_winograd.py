@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contraction_check import TARGETS, close, guarded
+from contraction_check import FMA16, TARGETS, close, guarded
 
 from cuvil.codegen.contraction import Slot
 from cuvil.codegen.contraction.harness import HostKernel, new_module
@@ -91,6 +91,21 @@ def run(x, w, m, facts, dynamic=False, epilogue=None, more=(), panel=32):
 
 
 TAPS = (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "channels", "n", "m", "count"),
+    [(10, 256, 64, (2, 4), 2), (40, 64, 64, (4, 4), 8), (10, 64, 128, (2, 4), 2),
+     (5, 64, 64, (2, 4), 1)],
+)  # fmt: skip
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_two_threads_get_the_same_of_the_tasks(pixels, channels, n, m, count, dynamic):
+    slots = [1, pixels + 2, pixels + 2, 0, 0, 0, pixels, pixels, 0, 0, 0]
+    sizes = [Slot(i) for i in range(len(slots))] if dynamic else slots
+    spec = WinogradSpec(m, TAPS, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
+    assert tasks(spec, FMA16, slots) == count
+
+
 CASES = {
     "whole tiles": ((1, 10, 18, 32), 32, TAPS, (4, 4)),
     "edges": ((1, 9, 15, 16), 64, TAPS, (4, 4)),

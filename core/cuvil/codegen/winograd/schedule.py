@@ -19,6 +19,7 @@ from cuvil.codegen.winograd.spec import WinogradSpec
 TASKS_WANTED = 8
 _PAD = 16  # elements behind rows and frequencies, so that they do not share sets of L1
 _LEAST_TILES = 16  # of a task: with fewer, reading B costs more than the products
+_LEAST_OF_TWO = 7  # tiles of each of two tasks, where it would be one: a twentieth is lost by it
 _LEAST_PANELS = 2
 
 
@@ -107,6 +108,9 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     wanted = at.ceil_div(total, -(-TASKS_WANTED // panel_blocks))
     tiles = at.minimum(most_tiles(spec, facts), at.maximum(_LEAST_TILES, wanted))
     row_blocks = at.ceil_div(total, tiles)
+    if panel_blocks % 2:  # of an even number of tasks two threads get the same
+        several = at.minimum(1, at.div(total, 2 * _LEAST_OF_TWO))
+        row_blocks = at.add(row_blocks, at.mul(several, at.mod(row_blocks, 2)))
     even = at.maximum(1, at.ceil_div(total, row_blocks))
     return Cut(
         down, across, total, even, at.ceil_div(total, even), each_panels, panel_blocks
