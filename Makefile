@@ -2,11 +2,13 @@
 SHELL := bash
 PYTHON_ENV := .venv/bin/python
 RUN_TESTS := tools/bazel/run_tests
+RISCV := riscv64-linux-gnu
+RISCV_CPUS := rv64,v=true,vlen=128|256|512
 C_FILES = $(shell find backends core examples runtime_c tests tools -name '*.[ch]' -o -name '*.cc' -o -name '*.[ch]pp')
 
 .NOTPARALLEL:
 .PHONY: help setup setup-torch setup-bench setup-qemu demo test test-all test-asan test-ubsan \
-  test-tsan ci lint format wheels check-wheels conformance numerics bench \
+  test-tsan ci lint format wheels check-wheels conformance conformance-cross numerics bench \
   bench-ablation bench-cross fuzz clean
 
 help:  ## this list
@@ -62,6 +64,12 @@ check-wheels: wheels
 
 conformance: setup  ## the score in ONNX's own test suite, in every form, beside ONNX Runtime
 	$(PYTHON_ENV) -m tools.conformance --all --write
+
+conformance-cross: setup-qemu  ## the suite and the zoo's models on emulated Arm and RISC-V
+	$(PYTHON_ENV) -m tools.conformance --machine aarch64-linux-gnu
+	$(PYTHON_ENV) -m tools.conformance --machine '$(RISCV):$(RISCV_CPUS):rvv'
+	$(PYTHON_ENV) -m tools.verify_models --target aarch64-linux-gnu
+	$(PYTHON_ENV) -m tools.verify_models --target $(RISCV) --cpu '$(RISCV_CPUS)'
 
 numerics: setup  ## the largest error of every scalar function over all float32, for the docs
 	nice $(PYTHON_ENV) -m tools.numerics --write

@@ -6,7 +6,8 @@ seconds of the compile, bytes of code and weights, the largest error against ONN
 multiples of what is allowed (at most 1), and the largest error against a float64 evaluation in
 multiples of ONNX Runtime's own (at most 4).
 
-With a target of another machine's the libraries are called from C under qemu, on a few inputs:
+With a target of another machine's the libraries are called from C under qemu, on a few inputs,
+without names those of the zoo that stand for an architecture:
 `--target riscv64-linux-gnu --cpu 'rv64,v=true,vlen=128|256|512'` runs each on three machines.
 """
 
@@ -63,13 +64,14 @@ class Report:
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when every model is right, 1 otherwise."""
     options = _parser().parse_args(argv)
-    names, reports = options.models or zoo.names(), []
     machines = foreign.machines(find(options.target)[1].triple, options.cpu)
+    reports = []
     found: Iterator[Report | emulated.EmulatedReport]
     if machines[0].is_here:
-        headings, found = HEADINGS, verify(names, options.target, options.variant)
+        names, headings = options.models or zoo.names(), HEADINGS
+        found = verify(names, options.target, options.variant)
     else:
-        headings = emulated.HEADINGS
+        names, headings = options.models or zoo.representatives(), emulated.HEADINGS
         found = emulated.verify(names, machines, options.variant or "", options.inputs)
     if not options.json:
         print(headings, flush=True)

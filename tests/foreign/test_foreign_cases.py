@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from foreign.machines import EVERY, needs
+from foreign.machines import EVERY as ON_EVERY
+from foreign.machines import needs
 
 from tools.conformance.forms.c import on
 from tools.conformance.forms.emulated import options_for
+from tools.conformance.lists import differences, known
 from tools.conformance.suite import Suite
 from tools.foreign import Machine
 
@@ -30,13 +32,17 @@ CASES = (
     "test_lstm_with_peepholes",
     "test_resize_upsample_scales_linear",
 )
+NETWORKS = "bvlc|densenet|inception|resnet50|shufflenet|squeezenet|vgg|zfnet"  # slow when emulated
+EVERY = 100
 
 
-@EVERY
+@ON_EVERY
 @pytest.mark.filterwarnings("ignore")
 def test_cases_of_the_suite(machine: Machine) -> None:
     needs(machine)
     suite = Suite(on([machine], options_for(machine)))
     cases = suite.names("^(" + "|".join(CASES) + ")$")
-    assert {case: suite.run(case).reason for case in cases} == dict.fromkeys(cases, "")
     assert len(cases) > len(CASES) - 3  # names come and go with versions of the suite
+    others = suite.names(f"^test_(?!{NETWORKS})")[::EVERY]
+    outcomes = [suite.run(case) for case in dict.fromkeys([*cases, *others])]
+    assert differences(outcomes, known("emulated")) == []
