@@ -38,7 +38,7 @@ class TensorCall:
         declined: str,
         inputs: Sequence[tuple[int, bool, Sequence[int]]],
         outputs: Sequence[Sequence[int]],
-        constants: Sequence[tuple[int, Any]],
+        constants: Sequence[tuple[int, Any, bool]],
     ) -> None: ...
     def __call__(self, args: Sequence[Any]) -> list[Any] | None: ...
 

@@ -81,7 +81,7 @@ class Model:
         declined: str,
         inputs: Sequence[tuple[int, bool, Sequence[int]]],
         outputs: Sequence[Sequence[int]],
-        constants: Sequence[tuple[int, Any]] = (),
+        constants: Sequence[tuple[int, Any, bool]] = (),
     ) -> Callable[[Sequence[Any]], list[Any] | None]:
         """A function that runs the model with a framework's tensors, in one step.
 
@@ -92,7 +92,8 @@ class Model:
         its place among the arguments, whether it is an int, and the axes from the slowest to the
         fastest of a tensor that is dense in another order than row-major (the model takes it
         transposed so). outputs: likewise their axes. constants: tensors that must stand at these
-        places, not written to since (their `_version` and address are compared); else None.
+        places, not written to since (their `_version` and address are compared, and where the third
+        value is true, for dense ones, their contents); else None.
         """
         return _runtime.TensorCall(
             self._native, exchange, classes, declined, inputs, outputs, constants

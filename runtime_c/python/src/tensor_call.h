@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "dlpack.h"
@@ -22,12 +24,13 @@ struct TensorPlace {
 class TensorCall {
  public:
   using Row = std::tuple<py::ssize_t, bool, std::vector<int>>;
-  using Constant = std::pair<py::ssize_t, py::object>;
+  using Constant = std::tuple<py::ssize_t, py::object, bool>;
 
   /* model: a NativeModel. classes: the tensor's own ones; others are not taken. declined: their
    * method that tells that memory does not hold a tensor's elements. exchange: their
    * __dlpack_c_exchange_api__. outputs: axes, as for inputs. constants: tensors that calls pass at
-   * these places, in the state that they have now. */
+   * these places, in the state that they have now, and whether their contents are part of it: they
+   * are dense then. */
   TensorCall(py::object model, py::capsule exchange, py::tuple classes, py::str declined,
              const std::vector<Row> &inputs, std::vector<std::vector<int>> outputs,
              const std::vector<Constant> &constants);
@@ -42,6 +45,7 @@ class TensorCall {
     py::object tensor;
     long long version;
     const void *data;
+    std::optional<std::string> contents;
   };
 
   bool is_plain(PyObject *object) const;

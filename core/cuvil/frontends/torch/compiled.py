@@ -11,6 +11,7 @@ from cuvil.errors import InputError
 from cuvil.frontends.torch.call_plan import CallPlan
 from cuvil.frontends.torch.signature import is_size, value_of
 from cuvil.frontends.torch.torch_source import TorchSource
+from cuvil.frontends.torch.weights import Weights
 from cuvil.integrations.torch_compile.calls import Call
 from cuvil.integrations.torch_compile.overlap import overlapping
 
@@ -23,13 +24,17 @@ class CompiledModule:
     engine: what runs (get_inputs, profile and the like are found here too). graph_module: what it
     was made from, for inspection. states: buffers and attributes that a call changes, by name;
     they start as they were when it was compiled, and `reset_states` brings them back. One call at
-    a time where there are any.
+    a time where there are any. weights: those of the live module, which are part of the code.
 
-    Raises InputError, ShapeMismatchError, DTypeError where a call does not fit the examples.
+    Raises InputError, ShapeMismatchError, DTypeError where a call does not fit the examples, and
+    InputError where weights have changed since it was compiled.
     """
 
-    def __init__(self, source: TorchSource, plan: CallPlan, engine: Engine) -> None:
+    def __init__(
+        self, source: TorchSource, plan: CallPlan, engine: Engine, weights: Weights
+    ) -> None:
         self.engine = engine
+        self.weights = weights
         self.graph_module = source.module
         self._plan = plan
         self._call = Call(engine, source.module, source.constants)
@@ -44,6 +49,12 @@ class CompiledModule:
         self.states = {name: x.detach().clone() for name, x in self._plan.states.items()}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        changed = self.weights.changed()
+        if changed is not None:
+            raise InputError(
+                f"{self.engine.model.name}: weights have changed since it was compiled "
+                f"('{changed}'): compile again"
+            )
         given: list[Any] = [None] * len(self._places)
         for name, value in self.states.items():
             given[self._places[name]] = value

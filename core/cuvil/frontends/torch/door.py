@@ -26,6 +26,7 @@ from cuvil.frontends.torch.method import CompiledMethod, is_method
 from cuvil.frontends.torch.script import parameter_names, script_source
 from cuvil.frontends.torch.torch_source import TorchSource
 from cuvil.frontends.torch.types import ELEMENTS
+from cuvil.frontends.torch.weights import Weights
 from cuvil.integrations.torch_compile import backend
 from cuvil.options import Options
 
@@ -168,9 +169,10 @@ def _compiled(
 ) -> CompiledModule:
     progress("export")
     opened = open_torch(model, spec, wanted.options.dynamic, wanted.options.name)
+    weights = Weights(model, [x for _, x in opened.source.tensors()])
     build = compile_cached if cache else compile_uncached
     engine = build(opened.source, wanted, threads, progress)
-    return CompiledModule(opened.source, opened.plan, engine)
+    return CompiledModule(opened.source, opened.plan, engine, weights)
 
 
 def lazily(

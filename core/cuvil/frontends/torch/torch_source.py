@@ -36,18 +36,25 @@ class TorchSource(GraphSource):
         self.name = name
 
     def fingerprint(self) -> bytes:
-        """A digest of the nodes, of what torch knows of their values, and of all constants."""
+        """A digest of the nodes, of what torch knows of their values, and of the constants."""
         digest = hashlib.blake2b(digest_size=32, person=b"cuvil.torch")
         digest.update(f"{torch.__version__} {self.name}\n".encode())
         for line in _lines(self.module):
             digest.update(line.encode())
-        contents = [*self.constants.items(), *_attributes(self.module)]
+        contents = self.tensors()
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             hashes = pool.map(_digest_of, [tensor for _, tensor in contents])
             for (name, tensor), found in zip(contents, hashes, strict=True):
                 digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
                 digest.update(found)
         return digest.digest()
+
+    def tensors(self) -> list[tuple[str, torch.Tensor]]:
+        """The constants and the tensors that the module holds: those that are read."""
+        holders = self.module.graph.find_nodes(op="placeholder")
+        read = {node.name for node in holders if node.users}
+        constants = [row for row in self.constants.items() if row[0] in read]
+        return [*constants, *_attributes(self.module)]
 
     def graph(self) -> Graph:
         """The graph of the module."""

@@ -26,7 +26,7 @@ class Call:
     """An engine called with the arguments of the module that it was made of.
 
     quick: the same in one step for plain, dense tensors; None for all others, and where one of the
-    tensors `watched`, at their places among the arguments, is another one or was written to.
+    tensors `watched`, rows of `Constants.placed`, is another one or was written to.
     views: results that torch makes in place of the engine's.
     """
 
@@ -35,7 +35,7 @@ class Call:
         engine: Engine,
         module: GraphModule,
         constants: Collection[str] = (),
-        watched: Sequence[tuple[int, torch.Tensor]] = (),
+        watched: Sequence[tuple[int, torch.Tensor, bool]] = (),
         views: Views | None = None,
     ) -> None:
         signature = signature_of(module, constants)

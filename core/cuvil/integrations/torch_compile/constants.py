@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
+from cuvil.frontends.torch.constants import bytes_of
 from cuvil.frontends.torch.types import ELEMENTS
+from cuvil.frontends.torch.weights import is_small_buffer
 
 __all__ = ["Constants"]
 
@@ -19,7 +21,9 @@ _address = torch.Tensor.data_ptr
 class Constants:
     """The parameters and buffers among the arguments of a call, at this state.
 
-    A tensor without a version counter (made in inference mode) is no constant: it is read anew.
+    Their state is their memory, how often torch has seen them written to, and the contents of small
+    buffers. A tensor without a version counter (made in inference mode) is no constant: it is read
+    anew.
     """
 
     def __init__(
@@ -29,6 +33,8 @@ class Constants:
             k for k, x in enumerate(args) if id(x) in statics and k not in written and _is_plain(x)
         ]
         self.tensors = [args[k] for k in self.places]
+        self._kept = [x.detach() for x in self.tensors]  # or new memory could have an old address
+        self._small = list(map(is_small_buffer, self.tensors))
         self._pick = _picker(self.places)
         self._state = self._now()
 
@@ -53,12 +59,14 @@ class Constants:
         """Placeholder -> tensor."""
         return {names[k]: x for k, x in zip(self.places, self.tensors, strict=True)}
 
-    def placed(self) -> list[tuple[int, torch.Tensor]]:
-        """Place among the arguments -> tensor."""
-        return list(zip(self.places, self.tensors, strict=True))
+    def placed(self) -> list[tuple[int, torch.Tensor, bool]]:
+        """Their places among the arguments, and whether contents are compared."""
+        return list(zip(self.places, self.tensors, self._small, strict=True))
 
-    def _now(self) -> tuple[list[int], list[int]]:
-        return list(map(_version, self.tensors)), list(map(_address, self.tensors))
+    def _now(self) -> tuple[list[int], list[int], list[bytes]]:
+        pairs = zip(self.tensors, self._small, strict=True)
+        contents = [bytes_of(x).tobytes() if small else b"" for x, small in pairs]
+        return list(map(_version, self.tensors)), list(map(_address, self.tensors)), contents
 
 
 def _picker(places: Sequence[int]) -> Any:

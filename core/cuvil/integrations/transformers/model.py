@@ -9,7 +9,7 @@ import torch
 
 from cuvil.engine.api import compile
 from cuvil.engine.keywords import Keywords
-from cuvil.errors import InputError, OptionError
+from cuvil.errors import OptionError
 from cuvil.integrations.transformers.inputs import Examples, image_examples, text_examples
 
 __all__ = ["CompiledModel", "compile_model"]
@@ -27,8 +27,7 @@ class CompiledModel(torch.nn.Module):
     """A model whose forward is compiled; config, dtype, save_pretrained and others are its own.
 
     original: the model. engine: what runs, a `frontends.torch.CompiledModule`. signature: what
-    calls are checked against: one InputError tells all that does not fit. Weights are part of the
-    code: after they have changed, a call is an InputError.
+    calls are checked against: one InputError tells all that does not fit.
     """
 
     def __init__(self, original: Any, engine: Any, examples: Examples, fixed: Any) -> None:
@@ -38,12 +37,6 @@ class CompiledModel(torch.nn.Module):
         self.signature = examples.signature
         self._fixed = fixed
         self._parameters_of_forward = inspect.signature(original.forward).parameters
-        self._weights = [
-            t
-            for t in (*original.parameters(), *original.buffers())
-            if not t.is_inference()  # those do not count their versions
-        ]
-        self._version = self._versions()
         self.eval()
 
     def forward(self, *args: Any, **inputs: Any) -> Any:
@@ -51,15 +44,8 @@ class CompiledModel(torch.nn.Module):
         inputs = {**dict(zip(self._parameters_of_forward, args, strict=False)), **inputs}
         given = {k: v for k, v in inputs.items() if not self._means_nothing(k, v)}
         self.signature.check(given)
-        if self._versions() != self._version:
-            raise InputError(
-                f"{self.signature.name}: weights have changed since it was compiled: compile again"
-            )
         # In the order of the examples, which the engine takes as it is.
         return self.engine(**{k: given[k] for k in self.signature.ports}, **self._fixed)
-
-    def _versions(self) -> int:
-        return sum(t._version for t in self._weights)
 
     def _means_nothing(self, name: str, value: Any) -> bool:
         if name in self.signature.ports:
