@@ -29,6 +29,7 @@ from cuvil.rewrite.winograd_cost import choose, frequencies, pixels_of, taps_of,
 
 _NARROW = 16  # columns of a panel whose products are one vector wide, with twice the rows in a pass
 _ONE_PASS = range(15, 29)  # tiles that then take one pass over the taps, and two passes otherwise
+_FAR_TAPS = 1 << 22  # bytes that come from memory: only then is one pass faster
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def _match_of(op: Operation, m: tuple[int, int]) -> Match:
     n, channels, both = _taps(op)
     images, rows, columns = pixels_of(tensor_type(op.results[0]).dims)
     tiles = images * ceil_div(rows, m[0]) * ceil_div(columns, m[1])
-    panel = _NARROW if tiles in _ONE_PASS else PANEL
+    far = 4 * frequencies(m, both) * channels * n >= _FAR_TAPS
+    panel = _NARROW if far and tiles in _ONE_PASS else PANEL
     return Match(op.operands[1], TransformedTaps(n, channels, m, both, panel))
 
 
