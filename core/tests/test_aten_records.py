@@ -128,6 +128,31 @@ N = np.array([-7, -1, 0, 2, 7])
     [
         ("floor_divide", [N], [2], lambda x: x // 2),
         ("floor_divide", [X], [2.0], lambda x: x // 2),
+        (
+            "floor_divide",
+            [X, np.full(5, -np.inf, np.float32)],
+            [],
+            lambda x, y: np.array([0, 0, -0.0, -1, -1], np.float32),
+        ),
+        ("floor_divide", [np.array([2**63 - 1, -(2**63)])], [-3], lambda x: x // -3),
+        (
+            "hypot",
+            [np.array([3, np.nan], np.float32), np.array([4, np.inf], np.float32)],
+            [],
+            np.hypot,
+        ),
+        (
+            "atan2",
+            [np.array([np.nan, 0], np.float32), np.array([0, -0.0], np.float32)],
+            [],
+            np.arctan2,
+        ),
+        (
+            "sign",
+            [np.array([np.nan, -2, 0], np.float32)],
+            [],
+            lambda x: np.array([0, -1, 0], np.float32),
+        ),
         ("div.Tensor_mode", [N, np.full(5, 2)], [], lambda x, y: np.fix(x / y).astype(int)),
         ("clamp", [X], [-1, 3], lambda x: np.clip(x, -1, 3)),
         ("rsub.Scalar", [X], [1, 2], lambda x: 1 - 2 * x),

@@ -42,8 +42,10 @@ def check(case: Case, most: int | None, dynamic: bool = False) -> Result:
 def _checked(case: Case, samples: Samples, dynamic: bool) -> tuple[str, str]:
     """What becomes of these samples in one graph, and why."""
 
+    op = case.op.op  # what calling `case.op` calls: one frame less to trace for each sample
+
     def call(samples: Samples) -> list[Any]:
-        return [case.op(first, *args, **keywords) for first, args, keywords in samples]
+        return [op(first, *args, **keywords) for first, args, keywords in samples]
 
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -51,9 +53,12 @@ def _checked(case: Case, samples: Samples, dynamic: bool) -> tuple[str, str]:
             wanted = _run(call, samples)
         except Exception as error:
             return "left out", _first_line(error)
+        reached: list[Any] = []
         try:
-            return _compared(case, call, samples, wanted, dynamic)
+            return _compared(case, call, samples, wanted, dynamic, reached)
         except Exception as error:
+            if not reached:  # dynamo itself refused, before there was a graph
+                return "left out", _first_line(error)
             return _blamed(call, samples, dynamic, _first_line(error))
         finally:
             torch._dynamo.reset()
@@ -83,11 +88,20 @@ def _run(call: Callable[..., Any], samples: Samples) -> list[Any]:
 
 
 def _compared(
-    case: Case, call: Callable[..., Any], samples: Samples, wanted: list[Any], dynamic: bool
+    case: Case,
+    call: Callable[..., Any],
+    samples: Samples,
+    wanted: list[Any],
+    dynamic: bool,
+    reached: list[Any],
 ) -> tuple[str, str]:
-    compiled = torch.compile(
-        call, backend=backend, fullgraph=True, dynamic=dynamic, options={"cache": False}
-    )
+    """Raises what torch or a comparison raises. reached: gets the graphs that were captured."""
+
+    def ours(module: Any, inputs: Any) -> Any:
+        reached.append(module)
+        return backend(module, inputs, options={"cache": False})
+
+    compiled = torch.compile(call, backend=ours, fullgraph=True, dynamic=dynamic)
     with observed() as graphs:
         got = _run(compiled, samples)
     for sample, *pair in zip(samples, got, wanted, strict=True):
@@ -97,7 +111,7 @@ def _compared(
             _equal(*pair)
     problems = [str(p) for g in graphs for p in g.problems]
     problems += [str(g.failure) for g in graphs if g.failure is not None]
-    return ("fallback", problems[0]) if problems else ("native", "")
+    return ("fallback", problems[0].splitlines()[0]) if problems else ("native", "")
 
 
 def _elements(name: str, sample: Any, found: Any) -> list[Any]:

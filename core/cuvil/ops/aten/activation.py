@@ -39,6 +39,22 @@ def leaky_relu(cx: Cx, x: Value, negative_slope: Value = 0.01) -> Value:
     return cx.b.leaky_relu(x, alpha=float(negative_slope))
 
 
+@aten("rrelu_with_noise_functional")
+def rrelu(
+    cx: Cx,
+    x: Value,
+    noise: Value,
+    lower: Value = 1 / 8,
+    upper: Value = 1 / 3,
+    training: bool = False,
+    generator: Value = None,
+) -> tuple[Value, Value]:
+    """A leaky ReLU of the mean slope; in training the slopes are random."""
+    if training:
+        cx.fail("random slopes")
+    return leaky_relu(cx, x, (float(lower) + float(upper)) / 2), noise
+
+
 @aten("elu")
 def elu(cx: Cx, x: Value, alpha: Value = 1, scale: Value = 1, input_scale: Value = 1) -> Value:
     """scale * x, or scale * alpha * (exp(x * input_scale) - 1) below zero."""

@@ -40,6 +40,8 @@ def index_select(cx: Cx, x: Value, dim: int, index: Value) -> Value:
 def gather(cx: Cx, x: Value, dim: int, index: Value, *, sparse_grad: bool = False) -> Value:
     """One element of x per index, along an axis."""
     dims = cx.dims(index)
+    if cx.type(index).size == 0:  # of any type and rank
+        return cx.b.broadcast(cx.b.scalar(0, x), dims=dims)
     if not cx.type(x).rank or not cx.type(index).rank:
         x, index = (
             cx.b.reshape(v, dims=(cx.type(v).size,)) if not cx.type(v).rank else v

@@ -49,8 +49,13 @@ aten_rows(rounding, {f"prims.{n}.default": p for n, p in _ROUNDING.items()})
 
 @aten("sign", "sgn", "prims.sign.default")
 def sign(cx: Cx, x: Value) -> Value:
-    """-1, 0 or 1; of a bool itself."""
-    return x if cx.type(x).dtype.name == "bool" else cx.b.sign(x)
+    """-1, 0 or 1; 0 of a NaN; of a bool itself."""
+    if cx.type(x).dtype.name == "bool":
+        return x
+    found = cx.b.sign(x)
+    if not cx.type(x).dtype.is_float:
+        return found
+    return cx.b.select(cx.b.isnan(x), cx.b.scalar(0, x), found)
 
 
 def over_ten(base: float) -> Callable[..., Value]:
@@ -200,20 +205,32 @@ def div_mode(cx: Cx, x: Value, y: Value, rounding_mode: str | None = None) -> Va
 
 @aten("floor_divide", "floor_divide.Scalar")
 def floor_divide(cx: Cx, x: Value, y: Value) -> Value:
-    """The quotient rounded down, as Python has it: (x - x % y) / y, rounded."""
+    """The quotient rounded down, as Python has it."""
     kind = cx.result.dtype.name
     if kind == "bool":
         return cx.b.and_(*operands(cx, kind, x, y))
     x, y = operands(cx, kind, x, y)
-    b = cx.b
-    whole = b.div(b.sub(x, b.mod(x, y)), y)
-    if not cx.result.dtype.is_float:
-        return whole
+    b, zero, one = cx.b, cx.b.scalar(0, kind), cx.b.scalar(1, kind)
+    rest = b.fmod(x, y)
+    apart = b.xor(b.lt(y, zero), b.lt(rest, zero))
+    above = b.and_(b.ne(rest, zero), apart)
+    if cx.result.dtype.is_float:
+        whole = b.div(b.sub(x, rest), y)
+        return _nearest(cx, b.select(above, b.sub(whole, one), whole), x, y)
+    whole = b.div(x, y)
+    return b.select(above, b.sub(whole, one), whole) if cx.result.dtype.is_signed else whole
+
+
+def _nearest(cx: Cx, whole: Value, x: Value, y: Value) -> Value:
+    """The integer nearest to what is x / y rounded down but for its last bits; 0 has the sign of
+    the quotient, and by 0 it is the quotient."""
+    b, zero = cx.b, cx.b.scalar(0, x)
     down = b.floor(whole)
     above = b.gt(b.sub(whole, down), b.scalar(0.5, whole))
     rounded = b.select(above, b.add(down, b.scalar(1, down)), down)
     exact = b.div(x, y)  # by zero: an infinity or NaN
-    return b.select(b.eq(y, b.scalar(0, y)), exact, rounded)
+    rounded = b.select(b.eq(whole, zero), copysign(cx, zero, exact), rounded)
+    return b.select(b.eq(y, zero), exact, rounded)
 
 
 @aten("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar", "prims.pow.default")
@@ -336,7 +353,7 @@ def atan2(cx: Cx, y: Value, x: Value) -> Value:
     short = b.select(steep, other, size)
     both = b.and_(b.isinf(long), b.isinf(short))
     ratio = b.select(both, b.scalar(1, kind), b.div(short, long))
-    ratio = b.select(b.eq(long, zero), long, ratio)
+    ratio = b.select(b.eq(b.add(long, short), zero), long, ratio)  # a NaN stays
     angle = b.atan(ratio)
     angle = b.select(steep, b.sub(b.scalar(math.pi / 2, kind), angle), angle)
     angle = b.select(signbit(cx, x), b.sub(b.scalar(math.pi, kind), angle), angle)
@@ -345,10 +362,18 @@ def atan2(cx: Cx, y: Value, x: Value) -> Value:
 
 @aten("hypot", "prims.hypot.default")
 def hypot(cx: Cx, x: Value, y: Value) -> Value:
-    """The length of (x, y); squares in 64 bits do not overflow."""
-    kind = cx.result.dtype.name
+    """The length of (x, y), infinite beside a NaN too; no square overflows."""
+    b, kind = cx.b, cx.result.dtype.name
     x, y = operands(cx, "f64", x, y)
-    return cast(cx, cx.b.sqrt(cx.b.add(cx.b.mul(x, x), cx.b.mul(y, y))), kind)
+    one, endless = b.scalar(1, "f64"), b.or_(b.isinf(x), b.isinf(y))
+    if kind == "f64":
+        scale = b.max(b.abs(x), b.abs(y))
+        scale = b.select(b.eq(scale, b.scalar(0, "f64")), one, scale)
+        x, y = b.div(x, scale), b.div(y, scale)
+    length = b.sqrt(b.add(b.mul(x, x), b.mul(y, y)))
+    if kind == "f64":
+        length = b.mul(length, scale)
+    return cast(cx, b.select(endless, b.scalar(math.inf, "f64"), length), kind)
 
 
 @aten("_to_copy", "prims.convert_element_type.default")

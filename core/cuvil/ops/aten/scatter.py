@@ -25,6 +25,8 @@ def _scattered(
 ) -> Value:
     """Scalars are vectors of one element; of the source only as much is read as is indexed."""
     dims, kind = cx.dims(x), cx.type(x).dtype.name
+    if cx.type(index).size == 0:  # of any rank
+        return x
     if kind == "bool" and reduction in ("add", "mul"):
         x, source = (cast(cx, v, "u8") for v in (x, source))
         how = "max" if reduction == "add" else "min"
