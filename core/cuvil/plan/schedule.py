@@ -72,8 +72,9 @@ class _Tasks:
     def _producers(self, number: int, group: Group, reads: Sequence[Value]) -> int:
         """reads: what has to be stored by then, free ops' results included."""
         found = self.fence
-        for value in reads:
-            found |= 1 << self.homes[value.owner] if value.owner in self.homes else 0
+        for owner in (value.owner for value in reads):
+            if isinstance(owner, Operation) and owner in self.homes:
+                found |= 1 << self.homes[owner]
         for value in (v for op in group.members for v in op.operands):
             owner = value.owner
             if isinstance(owner, Operation) and owner in self.homes and not is_free(owner):
