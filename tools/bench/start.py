@@ -9,12 +9,15 @@ in the page cache:
   its weights inside; the default from nothing;
 - load: `cuvil.load` where only `cuvil_runtime` was imported, the median of some processes;
 - first: the first run after `warmup`, over the median of later runs of the same process;
-- memory: the share (PSS) of all processes that have loaded the library and run it, and of one.
+- memory: the share (PSS) of all processes that have loaded the library and run it, and of one; of
+  it the mapped files of the model, which all share; and what a process has of its own, beside that
+  of one that has imported cuvil_runtime and loaded nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -53,6 +56,14 @@ print(loaded * 1e3, times[0] / sorted(times[1:])[len(times) // 2], flush=True)
 sys.stdin.read()
 """
 
+_IDLE = """
+import sys
+import numpy as np
+import cuvil_runtime
+print(flush=True)
+sys.stdin.read()
+"""
+
 _JIT = """
 import sys, time
 import cuvil
@@ -66,14 +77,28 @@ _CLI = "import sys; from cuvil.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @dataclass(frozen=True)
+class Memory:
+    """MB of processes. share: PSS; files: of that, files of the model; own: memory that is no
+    file's."""
+
+    share: float = 0
+    files: float = 0
+    own: float = 0
+
+    def __add__(self, other: Memory) -> Memory:
+        return Memory(self.share + other.share, self.files + other.files, self.own + other.own)
+
+
+@dataclass(frozen=True)
 class Loaded:
-    """load_ms: of `cuvil.load`; first: the first run over the median; mb: PSS of one process and of
-    all of them."""
+    """load_ms: of `cuvil.load`; first: the first run over the median; one, every: memory of one
+    process, and of all of them together; idle: of one that has loaded nothing."""
 
     load_ms: float
     first: float
-    one_mb: float
-    all_mb: float
+    one: Memory
+    every: Memory
+    idle: Memory
 
 
 def compile_seconds(path: str) -> dict[str, float]:
@@ -96,8 +121,12 @@ def loaded(case: ModelCase, folder: Path, processes: int) -> Loaded:
     np.savez(feed, **inputs)
     words = [_LOAD, str(library), str(feed)]
     rows = [tuple(map(float, _output(words).split())) for _ in range(ATTEMPTS)]
-    one, every = _shares(words, 1), _shares(words, processes)
-    return Loaded(median(r[0] for r in rows), median(r[1] for r in rows), sum(one), sum(every))
+    one, every, idle = (
+        _memory(words, 1),
+        _memory(words, processes),
+        _memory([_IDLE, str(folder)], 1),
+    )
+    return Loaded(median(r[0] for r in rows), median(r[1] for r in rows), one, every, idle)
 
 
 def _output(words: list[str]) -> str:
@@ -109,8 +138,9 @@ def _output(words: list[str]) -> str:
     return done.stdout
 
 
-def _shares(words: list[str], count: int) -> list[float]:
-    """PSS in MB of so many processes that have run the model, all of them alive."""
+def _memory(words: list[str], count: int) -> Memory:
+    """Of so many processes together, all of them alive, when they have said something. words: the
+    script and its arguments, the first a file in the model's folder, or that folder."""
     running = [
         subprocess.Popen(
             [sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -121,17 +151,36 @@ def _shares(words: list[str], count: int) -> list[float]:
         for process in running:
             assert process.stdout is not None
             process.stdout.readline()
-        return [_pss(process.pid) for process in running]
+        folder = Path(words[1]) if Path(words[1]).is_dir() else Path(words[1]).parent
+        return sum((_memory_of(process.pid, folder) for process in running), Memory())
     finally:
         for process in running:
             process.communicate("")
 
 
-def _pss(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024 / MB
-    raise SystemExit("/proc has no smaps_rollup")
+def _memory_of(pid: int, folder: Path) -> Memory:
+    found, ours = Memory(), False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            ours = f" {folder.resolve()}/" in line
+        elif name in ("Pss", "Anonymous"):
+            mb = int(rest.split()[0]) * 1024 / MB
+            share = mb if name == "Pss" else 0
+            found += Memory(share, share * ours, mb - share)
+    return found
+
+
+def _print_memory(found: Loaded, processes: int) -> None:
+    one, every, idle = found.one, found.every, found.idle
+    more = (every.share - one.share) / max(1, processes - 1)
+    own = every.own / processes
+    print(f"  memory of one process    {one.share:8.1f} MB, of {processes} {every.share:.1f} MB: "
+          f"{more:.1f} MB for each more")  # fmt: skip
+    print(f"    files of the model     {one.files:8.1f} MB, mapped by {processes}: "
+          f"{every.files:.1f} MB in all")  # fmt: skip
+    print(f"    a process's own        {own:8.1f} MB, of which {idle.own:.1f} MB before it loads "
+          "anything")  # fmt: skip
 
 
 def main() -> None:
@@ -155,9 +204,7 @@ def main() -> None:
             found = loaded(case, Path(folder), given.processes)
         print(f"  load                     {found.load_ms:8.2f} ms")
         print(f"  first run over median    {found.first:8.2f}")
-        extra = (found.all_mb - found.one_mb) / max(1, given.processes - 1)
-        print(f"  memory of one process    {found.one_mb:8.1f} MB, of {given.processes} "
-              f"{found.all_mb:.1f} MB: {extra:.1f} MB for each more")  # fmt: skip
+        _print_memory(found, given.processes)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,14 @@ def pack_panels(b: np.ndarray, panel: int, group: int = 1) -> np.ndarray:
         pairs = b.reshape(*batch, k // group, group, n).swapaxes(-1, -2)
         wide = pack_panels(pairs.reshape(*batch, k // group, n * group), panel * group)
         return wide.reshape(*batch, -1, k, panel)
-    panels = -(-n // panel)
-    padded = b
-    if n % panel:
-        padded = np.zeros((*batch, k, panels * panel), b.dtype)
-        padded[..., :n] = b
-    return np.ascontiguousarray(np.moveaxis(padded.reshape(*batch, k, panels, panel), -2, -3))
+    whole, rest = divmod(n, panel)
+    packed = np.empty((*batch, whole + bool(rest), k, panel), b.dtype)
+    columns = b[..., : n - rest].reshape(*batch, k, whole, panel)
+    packed[..., :whole, :, :] = np.moveaxis(columns, -2, -3)
+    if rest:
+        packed[..., whole, :, :rest] = b[..., n - rest :]
+        packed[..., whole, :, rest:] = 0
+    return packed
 
 
 @dataclass(frozen=True)
