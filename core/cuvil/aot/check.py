@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from cuvil.engine.cache_files import digest_file
 from cuvil.errors import ArtefactError
 
 MANIFEST = "manifest.json"
-
-
-def file_hash(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes, which are read once and not kept."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_artefact(path: str | os.PathLike[str]) -> str:
@@ -40,7 +34,7 @@ def check_artefact(path: str | os.PathLike[str]) -> str:
     if digest is None:
         return "all files are there; weights are in the library, or there are none"
     weights = folder / str(manifest.get("weights_file"))
-    if file_hash(weights) != digest:
+    if digest_file(weights) != digest:
         raise ArtefactError(f"{weights} is not what was written: compile the model again")
     return f"all files are there, and {weights.name} is what was written"
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from cuvil.aot.build_files import cmake_config, pkg_config
-from cuvil.aot.check import file_hash
 from cuvil.aot.custom_code import blamed, by_binary, library_of, object_of, soname
 from cuvil.aot.embedded_header import embedded_header
 from cuvil.aot.header import header
@@ -23,6 +22,7 @@ from cuvil.aot.link import Extra, link_shared
 from cuvil.aot.manifest import manifest, manifest_text
 from cuvil.codegen.elf import machine_of
 from cuvil.codegen.objects import Member, write_archive
+from cuvil.engine.cache_files import digest_file
 from cuvil.engine.graph_source import GraphSource
 from cuvil.errors import ArtefactError, CompileError, OptionError
 from cuvil.frontends.declared import promised
@@ -138,7 +138,7 @@ def write_artefact(
             own = [path.name for kind, path in files.items() if kind.startswith("custom:")]
             data = manifest(built, model or {}, names, own)
             if "weights" in files:
-                data["weights_sha256"] = file_hash(files["weights"])
+                data["weights_sha256"] = digest_file(files["weights"])
             files["manifest"] = stage / "manifest.json"
             files["manifest"].write_text(manifest_text(data), encoding="utf-8")
     except OSError as error:
@@ -298,7 +298,7 @@ def source_hash(source: Any) -> str:
         return hashlib.sha256(source.SerializeToString(deterministic=True)).hexdigest()
     if isinstance(source, bytes | bytearray | memoryview):
         return hashlib.sha256(source).hexdigest()
-    return file_hash(source)
+    return digest_file(source)
 
 
 def _checked(emit: Sequence[str] | None, options: Options) -> tuple[str, ...]:
