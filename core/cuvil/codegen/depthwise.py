@@ -45,7 +45,8 @@ from cuvil.codegen.llvm_util import (
 _TASK_OPERATIONS = 1_000_000  # multiply-adds*2, as for contractions
 _MEMORY_FACTOR = 3  # a multiply-add here costs about three of a contraction's: it is all loads
 _TASKS_WANTED = 64
-_MOST_COLUMNS = 8
+_MOST_COLUMNS = 16
+_COLUMNS_OF_FEW_TAPS = 8  # more of them gain nothing: few taps wait for loads of A, not for sums
 _MOST_UNROLLED_TAPS = 25
 _FEW_TAPS = 9
 _LONG_EPILOGUE = 16  # instructions; a longer one is a loop over the tile
@@ -344,7 +345,8 @@ def _most_columns(spec: DepthwiseSpec, facts: TargetFacts) -> int:
     if spec.columns:
         return spec.columns
     room = facts.vector_registers - spec.kernel[1] - 2
-    columns = _MOST_COLUMNS
+    few = spec.kernel[0] * spec.kernel[1] <= _FEW_TAPS
+    columns = _COLUMNS_OF_FEW_TAPS if few else _MOST_COLUMNS
     while columns > 1 and columns > room:
         columns //= 2
     return columns
