@@ -92,7 +92,10 @@ def test_what_a_file_says(tmp_path: Path) -> None:
         ("model: {sourc: a}", "there is no key model.sourc; there are model.source"),
         ("target: {runtime: fast}", "there is no key target.runtime"),
         ("quantization: int8\nmodel: {source: cuvil.yaml}", "quantization.mode is 'int8': one of"),
-        ("quantization: dynamic\nmodel: {source: cuvil.yaml}", "quantization is for ONNX files"),
+        (
+            "quantization: dynamic\nmodel: {source: cuvil.yaml}",
+            "quantization is for ONNX files and",
+        ),
         (
             "quantization: static\nmodel: {source: a.onnx}",
             "quantization.data, a file .npz of inp",

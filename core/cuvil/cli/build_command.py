@@ -38,7 +38,7 @@ def build(
         target=read.platform, cpu=read.cpu, features=read.features, precision=read.precision,
         opt_level=str(read.opt_level), name=read.name or stem,
     )  # fmt: skip
-    with progress() as stages, _source(read, options, stages) as source:
+    with progress() as stages, _source(read, options, stages) as (source, options):
         made = compile_to_folder(source, folder, options, emit=kinds, progress=stages)
     if as_json:
         files = {kind: str(path) for kind, path in made.files.items()}
@@ -48,22 +48,48 @@ def build(
 
 
 @contextmanager
-def _source(project: Project, options: Options, stages: Any) -> Iterator[Any]:
+def _source(project: Project, options: Options, stages: Any) -> Iterator[tuple[Any, Options]]:
+    """What is compiled, and with which options."""
     from cuvil.cli.compile_command import opened
-    from cuvil.cli.quantize import quantised
 
     if project.mode:
-        stages("quantize")
-        with quantised(project.source, project.mode, project.data) as file:
-            yield opened(file, None, options, stages)
+        with _quantised(project, options, stages) as found:
+            yield found
     elif not project.of_transformers:
-        yield opened(project.source, None, options, stages)
+        yield opened(project.source, None, options, stages), options
     else:
         stages("export")
-        yield _transformers().open_pretrained(
-            project.task, project.source, project.max_length, project.pad_to_multiple_of,
-            options.name,
+        yield (
+            _transformers().open_pretrained(
+                project.task, project.source, project.max_length, project.pad_to_multiple_of,
+                options.name,
+            ),
+            options,
         )  # fmt: skip
+
+
+@contextmanager
+def _quantised(project: Project, options: Options, stages: Any) -> Iterator[tuple[str, Options]]:
+    """A model of transformers becomes a file of ONNX first."""
+    import tempfile
+    from dataclasses import replace
+    from pathlib import Path
+
+    from cuvil.cli.quantize import PRODUCTS, quantised
+
+    with tempfile.TemporaryDirectory(prefix="cuvil-") as folder:
+        file = project.source
+        if project.of_transformers:
+            stages("export")
+            made, promised = _transformers().export_onnx(
+                project.task, project.source, Path(folder), project.max_length,
+                project.pad_to_multiple_of,
+            )  # fmt: skip
+            file, options = str(made), replace(options, dynamic=promised)
+        stages("quantize")
+        only = PRODUCTS if project.of_transformers else None
+        with quantised(file, project.mode, project.data, only) as found:
+            yield found, options
 
 
 def _transformers() -> Any:

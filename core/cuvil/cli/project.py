@@ -132,10 +132,10 @@ def _check_quantization(project: Project) -> None:
         return
     if mode not in MODES:
         raise OptionError(f"{file}: quantization.mode is '{mode}': one of {', '.join(MODES)}")
-    if not project.source.endswith(".onnx"):
+    if not (project.of_transformers or project.source.endswith(".onnx")):
         raise OptionError(
-            f"{file}: quantization is for ONNX files, not {project.source}: export the model by "
-            "torch.onnx.export, or use precision: bf16"
+            f"{file}: quantization is for ONNX files and models of transformers, not "
+            f"{project.source}: export the model by torch.onnx.export, or use precision: bf16"
         )
     if (mode == "static") != bool(project.data):
         raise OptionError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,22 @@ import numpy as np
 
 from cuvil.errors import InputError, ModelError, UnsupportedError
 
-__all__ = ["MODES", "quantised"]
+__all__ = ["MODES", "PRODUCTS", "quantised"]
 
 MODES = ("dynamic", "static")
+PRODUCTS = ("MatMul", "Gemm", "Conv")
+"""What "static" is good for in transformers: norms, masks and sums of theirs need their range."""
 
 
 @contextmanager
-def quantised(file: str, mode: str, data: str = "") -> Iterator[str]:
+def quantised(
+    file: str, mode: str, data: str = "", only: Sequence[str] | None = None
+) -> Iterator[str]:
     """A file with the model's weights in 8 bits, which is gone behind the block.
 
     mode: "dynamic" finds the range of activations in every run, "static" here, from the inputs in
-    data: a file .npz of one set of inputs by name, or a folder of them. Raises UnsupportedError
+    data: a file .npz of one set of inputs by name, or a folder of them. only: operators whose
+    inputs "static" quantises, by default all that onnxruntime has. Raises UnsupportedError
     without onnxruntime, InputError for data that does not fit, ModelError.
     """
     tools = _tools()
@@ -33,7 +38,10 @@ def quantised(file: str, mode: str, data: str = "") -> Iterator[str]:
             if mode == "dynamic":
                 tools.quantize_dynamic(file, made, weight_type=tools.QuantType.QInt8)
             else:
-                tools.quantize_static(file, made, _reader(tools, Path(data)), per_channel=True)
+                tools.quantize_static(
+                    file, made, _reader(tools, Path(data)), per_channel=True,
+                    op_types_to_quantize=only and list(only),
+                )  # fmt: skip
         except InputError:
             raise
         except Exception as error:  # whatever onnxruntime raises of its own
