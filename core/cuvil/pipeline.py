@@ -271,7 +271,9 @@ def _rewrite(
     check_promises(graph)
     check = verify_after if verifying() else None
     with own_faults(f"{graph.name}: rewriting"):
-        chosen = selection(options, any(v.facts.fast_bytes for v in variants))
+        facts = [v.facts for v in variants]
+        fast = any(f.fast_bytes for f in facts)
+        chosen = selection(options, fast, any(f.half_products for f in facts))
         run_phases(graph, RewriteOptions(chosen, after_phase=check), targets.rules())
 
 
@@ -365,13 +367,14 @@ def wanted_rows(rows: Sequence[KernelRow], options: Options) -> list[KernelRow]:
     return [row for row in rows if row.kind not in off]
 
 
-def selection(options: Options, fast_bytes: bool = True) -> Selection:
+def selection(options: Options, fast_bytes: bool = True, halves: bool = False) -> Selection:
     """The rewrite rules that the options ask for. fast_bytes: whether sums of bytes are as fast as
-    Winograd's way on floats."""
+    Winograd's way on floats. halves: whether products of half floats are multiplied as such."""
     passes = options.passes if options.graph_fusion and options.opt_level > 0 else ()
     enable = (*options.enable_rules, *PRECISIONS[options.precision])
     if options.precision == "bf16" and "winograd" in options.disable_kernels:
         enable = (*enable, "bf16_every_conv")
+    enable = (*enable, "half_factors") if halves else enable
     disable = options.disable_rules
     by_tiles = options.opt_level > 0 and "winograd" not in options.disable_kernels
     if by_tiles and not fast_bytes and "quantized_conv" not in disable:

@@ -21,13 +21,19 @@ LLVM_TRIPLES = {
 }
 _LEAST = {MACOS: "apple-m1"}  # triples of which every cpu has what this one has
 
-_NAMES = {(): "neon", ("dotprod",): "dotprod", ("bf16", "i8mm"): "i8mm_bf16"}
+_NAMES = {
+    (): "neon",
+    ("dotprod",): "dotprod",
+    ("fp16fml",): "fp16fml",
+    ("bf16", "i8mm"): "i8mm_bf16",
+}
 _BF16 = {"bf16x2": "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
 _BYTES = {"u8s8x4": "llvm.aarch64.neon.usdot.v4i32.v16i8"}
 _MATRICES = {
     "bf16x2": "llvm.aarch64.neon.bfmmla",
     "u8s8x4": "llvm.aarch64.neon.usmmla.v4i32.v16i8",
 }
+_HALVES = ("llvm.aarch64.neon.fmlal.v4f32.v8f16", "llvm.aarch64.neon.fmlal2.v4f32.v8f16")
 _SIGNED = {"s8s8x4": "llvm.aarch64.neon.sdot.v4i32.v16i8"}
 
 # What makes builds differ, best first: features, instructions for sums of products, the factors
@@ -35,6 +41,7 @@ _SIGNED = {"s8s8x4": "llvm.aarch64.neon.sdot.v4i32.v16i8"}
 # of short vectors.
 _BUILDS: tuple[tuple[tuple[str, ...], Mapping[str, str], frozenset[str]], ...] = (
     (("bf16", "i8mm"), {**_BF16, **_BYTES}, frozenset({"bf16", "u8"})),
+    (("fp16fml",), MappingProxyType({}), frozenset({"f16"})),
     (("dotprod",), _SIGNED, frozenset({"u8"})),
     ((), MappingProxyType({}), frozenset()),
 )
@@ -101,5 +108,6 @@ def _facts(
         triple, cpu, ",".join(words), vector_bits=128, vector_registers=32, fma=True,
         rounding=True, half=True, l1_bytes=l1_bytes, l1_ways=l1_ways, l2_bytes=l2_bytes,
         lane_products=True, dots=dots, byte_table="llvm.aarch64.neon.tbl4.v16i8",
+        half_products=_HALVES if "fp16fml" in features else (),
         matrices={group: name for group, name in _MATRICES.items() if group in dots},
     )  # fmt: skip

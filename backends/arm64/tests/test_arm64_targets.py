@@ -22,7 +22,7 @@ def builds(*target: str) -> list[VariantSpec]:
 @pytest.mark.parametrize("triple", LLVM_TRIPLES)
 def test_a_triple_gets_a_build_for_everything(triple: str) -> None:
     names = [build.name for build in builds(triple)]
-    assert names == ["i8mm_bf16", "dotprod", "neon"]
+    assert names == ["i8mm_bf16", "fp16fml", "dotprod", "neon"]
     least = ("dotprod", "fp16", "fp16fml") if triple == MACOS else ()
     assert builds(triple)[-1].requires == least
 
@@ -32,7 +32,7 @@ def test_a_triple_gets_a_build_for_everything(triple: str) -> None:
     [
         (("aarch64:cortex-a53",), ["neon"]),
         (("aarch64:cortex-a76",), ["dotprod", "neon"]),
-        (("aarch64:neoverse-v1",), ["i8mm_bf16", "dotprod", "neon"]),
+        (("aarch64:neoverse-v1",), ["i8mm_bf16", "fp16fml", "dotprod", "neon"]),
         (("aarch64", "cortex-a76", "-dotprod"), ["neon"]),
         (("aarch64", "", "+i8mm"), ["dotprod", "neon"]),
         (("aarch64", "", "+i8mm,+bf16"), ["i8mm_bf16", "dotprod", "neon"]),

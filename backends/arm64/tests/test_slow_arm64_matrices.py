@@ -20,14 +20,17 @@ from tools.foreign_cases import disassembler, undeclared
 
 TRIPLE = "aarch64-linux-gnu"
 RNG = np.random.default_rng(3)
-# Rows counted at a run, known ones with a sum in blocks, an odd length of the sum, two row dims.
+# Rows counted at a run, known ones with a sum in blocks, an odd length of the sum, two row dims;
+# signed rows, which are counted from the lowest code.
 CODES = """<ir_version: 8, opset_import: ["" : 18]>
-codes (uint8[N, 64] x, uint8[37, 4224] y, uint8[5, 3, 44] z, uint8[1, 32, 9, 11] image)
-    => (int32[N, 40] a, int32[37, 8] b, int32[5, 3, 24] c, int32[1, 24, 7, 9] d) {
+codes (uint8[N, 64] x, uint8[37, 4224] y, uint8[5, 3, 44] z, uint8[1, 32, 9, 11] image,
+       int8[N, 64] s)
+    => (int32[N, 40] a, int32[37, 8] b, int32[5, 3, 24] c, int32[1, 24, 7, 9] d, int32[N, 40] e) {
     a = MatMulInteger(x, wa)
     b = MatMulInteger(y, wb)
     c = MatMulInteger(z, wc)
     d = ConvInteger(image, wd)
+    e = MatMulInteger(s, wa)
 }"""
 FLOATS = """<ir_version: 8, opset_import: ["" : 18]>
 floats (float[N, 64] x, float[37, 2112] y, float[5, 3, 44] z)
@@ -83,8 +86,9 @@ def floats(tmp_path_factory: pytest.TempPathFactory) -> Products:
 def test_bytes_are_exact(rows: int, codes: Products) -> None:
     shapes = {"x": (rows, 64), "y": (37, 4224), "z": (5, 3, 44), "image": (1, 32, 9, 11)}
     inputs = {n: RNG.integers(0, 256, s).astype(np.uint8) for n, s in shapes.items()}
+    inputs["s"] = RNG.integers(-128, 128, (rows, 64)).astype(np.int8)
     found, other = codes.run("i8mm_bf16", inputs), codes.run("neon", inputs)
-    for name, x, w in (("a", "x", "wa"), ("b", "y", "wb"), ("c", "z", "wc")):
+    for name, x, w in (("a", "x", "wa"), ("b", "y", "wb"), ("c", "z", "wc"), ("e", "s", "wa")):
         wanted = inputs[x].astype(np.int32) @ codes.weights[w].astype(np.int32)
         np.testing.assert_array_equal(found[name], wanted)
     for name, value in other.items():

@@ -41,6 +41,8 @@ class TargetFacts:
     and "s8x2" -> bytes 0 and 2 of a register as such a pair.
     matrices: group -> the intrinsic (2x2 sums, left, right) -> sums of two rows of two groups each
     on the left by two on the right, in vectors of 128 bits; where that is better than `dots`.
+    half_products: the intrinsics (sums, left, right) -> sums of products of the first four of eight
+    halves, and of the second; with `lane_products`. Empty without them.
     byte_pick: the intrinsic (bytes, places below 16) -> the bytes at these places, of each 128 bits
     of a vector register; "" without one.
     byte_table: the intrinsic (four vectors of 16 bytes, places) -> the bytes of these 64 at 16
@@ -71,6 +73,7 @@ class TargetFacts:
     tune: str = ""
     dots: Mapping[str, str] = field(default_factory=dict, hash=False)
     matrices: Mapping[str, str] = field(default_factory=dict, hash=False)
+    half_products: tuple[str, ...] = ()
     byte_pick: str = ""
     byte_table: str = ""
 

@@ -14,7 +14,8 @@ from llvmlite import ir
 from cuvil.codegen.contraction.arith import Arith, Index, Size
 from cuvil.codegen.contraction.columns import columns_function
 from cuvil.codegen.contraction.epilogue import Epilogue, identity
-from cuvil.codegen.contraction.microkernel import MicroKernel, micro_kernel
+from cuvil.codegen.contraction.micro_shape import MicroKernel
+from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.spec import ContractionSpec
 from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function
 from cuvil.codegen.contraction.tiles import unravel

@@ -237,6 +237,7 @@ def contraction_spec(template: nest.TemplateOp, slots: SlotTable) -> Contraction
         c=c,
         choice=CutChoice(*_choice(template)),
         halves=template.buffers[1].type.data == "f16",  # type: ignore[attr-defined]
+        half_rows=template.buffers[0].type.data == "f16",  # type: ignore[attr-defined]
     )
 
 

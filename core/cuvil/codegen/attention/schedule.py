@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from cuvil.codegen.attention.spec import AttentionSpec
 from cuvil.codegen.contraction.arith import Arith, Index
-from cuvil.codegen.contraction.microkernel import MicroKernel
+from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.facts import TargetFacts
 
 TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task, as for contractions

@@ -8,6 +8,7 @@ from llvmlite import ir
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.dot import is_shifted
 from cuvil.codegen.contraction.epilogue import Epilogue, identity
+from cuvil.codegen.contraction.half_steps import widen_columns
 from cuvil.codegen.contraction.matrix_steps import pair_columns
 from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
@@ -115,7 +116,7 @@ class _Kernel:
         self.rows = RowsOfA(at, spec, schedule, self.facts, a, self.scratch)
         self.panels = load_invariant(self.b, self.buffers, spec.b, PTR)
         self.sums = address(self.b, self.scratch, i64(pack_bytes(spec, schedule)), I8)
-        # Behind the sums: what each column of tiles starts from, or its pairs; never both.
+        # Behind the sums: what each column of tiles starts from, or a copy of it; never both.
         self.starts = address(self.b, self.sums, i64(sums_bytes(spec, schedule)), I8)
         with for_range(self.b, self.begin, self.end) as task:
             self._task(task)
@@ -186,8 +187,8 @@ class _Kernel:
         total = at.sub(last, first)
         if self.shifted:
             self._if_first(block, lambda: self._make_starts(column))
-        if self.schedule.matrix and self.schedule.matrix.steps:
-            self._make_pairs(block, column)
+        if self.schedule.wide_steps or (self.schedule.matrix and self.schedule.matrix.steps):
+            self._copy_columns(block, column)
 
         def tile(nth: ir.Value, indices: list[ir.Value]) -> list[ir.Value]:
             starts, sizes = self.grid.rows(indices)
@@ -221,14 +222,15 @@ class _Kernel:
         sum_up = starts_function(module, self.facts, column.vectors, lanes, self.spec.panel)
         self.b.call(sum_up, [column.b, self.at.value(self.k_total), self.starts])
 
-    def _make_pairs(self, block: _Block, column: _Column) -> None:
-        """Puts pairs of B's columns together, but for a single row."""
+    def _copy_columns(self, block: _Block, column: _Column) -> None:
+        """Puts pairs of B's columns together, or widens them, but for a single row."""
         at, module = self.at, self.function.module
-        pair = pair_columns(module, self.facts, column.vectors, self.spec.panel)
+        make = widen_columns if self.schedule.wide_steps else pair_columns
+        copy = make(module, self.facts, column.vectors, self.spec.panel)
         steps = at.value(at.product([block.steps, *self.k[1:]]))
         rows = at.product([at.size(dim.extent) for dim in self.spec.rows])
         with self.b.if_then(self.b.icmp_signed(">", at.value(rows), i64(1))):
-            self.b.call(pair, [column.b, steps, self.starts])
+            self.b.call(copy, [column.b, steps, self.starts])
 
     def _sum(
         self, block: _Block, column: _Column, a: ir.Value, sums: ir.Value, sizes: list[Index]
@@ -243,7 +245,9 @@ class _Kernel:
 
         def call(size: tuple[int, int]) -> None:
             shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors)
-            matrix = self.starts if shape.matrix and shape.matrix.columns else column.b
+            copied = self.spec.halves and not shape.halves
+            copied = copied or bool(shape.matrix and shape.matrix.columns)
+            matrix = self.starts if copied else column.b
             kernel = micro_kernel(self.function.module, self.facts, shape)
             self.b.call(kernel, [a, matrix, *arguments])
 

@@ -21,7 +21,8 @@ class LaneSteps:
     rows, columns: of the tile, whose sums are in row-major order; there are so many for each of
     `chains`, which steps take turns to add to. lanes: of a vector of A. numbers: that vector of a
     row, from step k on; column: a vector of B at step k; multiply: (number of A in all lanes,
-    vector of B, sum) to the new sum.
+    vector of B, sum, which column) to the new sum. spread: (a vector of A, lane, sum) to the number
+    in all lanes.
     """
 
     rows: int
@@ -30,7 +31,8 @@ class LaneSteps:
     lanes: int
     numbers: Callable[[int, ir.Value], ir.Value]
     column: Callable[[int, ir.Value], ir.Value]
-    multiply: Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
+    multiply: Callable[[ir.Value, ir.Value, ir.Value, int], ir.Value]
+    spread: Callable[[ir.IRBuilder, ir.Value, int, ir.Value], ir.Value]
 
 
 def lane_steps(
@@ -47,13 +49,14 @@ def lane_steps(
                 column = steps.column(c, b.add(first, i64(lane)))
                 for row, vector in enumerate(numbers):
                     at = chain + row * steps.columns + c
-                    out[at] = steps.multiply(_lane(b, vector, lane, out[at]), column, out[at])
+                    number = steps.spread(b, vector, lane, out[at])
+                    out[at] = steps.multiply(number, column, out[at], c)
         return out
 
     return repeat_guarded(b, trips, sums, trip)
 
 
-def _lane(b: ir.IRBuilder, vector: ir.Value, lane: int, total: ir.Value) -> ir.Value:
+def lane_of(b: ir.IRBuilder, vector: ir.Value, lane: int, total: ir.Value) -> ir.Value:
     """One lane of a vector, in all lanes of one as long as a sum; instructions that take lanes have
     groups of numbers as one number of the sum's type."""
     kind = total.type.element

@@ -58,11 +58,17 @@ def _most_rows(registers: int, vectors: int, copied: bool) -> int:
 
 
 def _paired_steps(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
-    """Steps of B in pairs: whole vectors of A, a known number of them, for enough rows; of which no
-    tile, where there are several, has a single one."""
-    steps = static_product([k_block or k[0].extent, *(dim.extent for dim in k[1:])])
+    """Steps of B in pairs: whole vectors of A."""
     last = k[-1].extent
-    if steps is None or not isinstance(last, int) or last % LANES:
+    whole = isinstance(last, int) and last % LANES == 0
+    return shared_steps(spec, k, k_block) if whole else 0
+
+
+def shared_steps(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
+    """Steps of B that are worth a copy in another form, 0 for none: a known number of them, for
+    enough rows; of which no tile, where there are several, has a single one."""
+    steps = static_product([k_block or k[0].extent, *(dim.extent for dim in k[1:])])
+    if steps is None:
         return 0
     if len(spec.rows) == 1:
         extent = spec.rows[0].extent

@@ -4,7 +4,7 @@ One internal function per shape serves every contraction of a module: strides an
 parameters. The accumulators are SSA values carried by the k loops; nothing is masked.
 """
 
-from dataclasses import dataclass
+from functools import partial
 
 from llvmlite import ir
 
@@ -21,7 +21,8 @@ from cuvil.codegen.contraction.dot import (
     upper_part,
 )
 from cuvil.codegen.contraction.early_loads import Operands, Step, early_steps
-from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_steps
+from cuvil.codegen.contraction.half_steps import half_steps
+from cuvil.codegen.contraction.lane_steps import LaneSteps, lane_of, lane_steps
 from cuvil.codegen.contraction.matrix_steps import (
     MatrixOperands,
     MatrixSteps,
@@ -30,6 +31,7 @@ from cuvil.codegen.contraction.matrix_steps import (
     sums_of,
     tile_of,
 )
+from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.facts import GROUPS, TargetFacts, dtype_bits
 from cuvil.codegen.llvm_util import (
     I16,
@@ -51,57 +53,6 @@ from cuvil.codegen.llvm_util import (
 from cuvil.codegen.scalars.convert import load_convert
 
 _LINE = 64  # bytes; a wrong guess only wastes or misses a prefetch
-
-
-@dataclass(frozen=True)
-class MicroKernel:
-    """The shape of one micro-kernel.
-
-    rows: the tile's rows as (outer, inner), each with a stride parameter of its own.
-    vectors, lanes: the tile is vectors*lanes columns wide. panel: row pitch of packed B; 0: a
-    parameter of its own.
-    levels: nested k loops. chains: independent sums per accumulator (hides the FMA's latency
-    where rows*vectors is small). unroll: k steps per trip of the innermost loop.
-    unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
-    chunk: k steps after which sums in registers are added to the tile and begin anew, 0 for never:
-    a long sum in one chain of roundings is far less exact than a sum of short ones.
-    early: operands of a step are loaded during the one before, with one chain and no unrolling.
-    by_lane: numbers of A are lanes of vectors; for those whose innermost k stride is 1.
-    matrix: rows of A and columns of B are multiplied in pairs; likewise, and chains are 2 at most.
-    halves: B is stored as float16, and widened when it is loaded.
-    """
-
-    rows: tuple[int, int]
-    vectors: int
-    lanes: int
-    panel: int
-    levels: int = 1
-    chains: int = 1
-    unroll: int = 1
-    unit: bool = True
-    ahead: int = 0
-    chunk: int = 0
-    dtype: str = "f32"
-    early: bool = False
-    by_lane: bool = False
-    matrix: MatrixOperands | None = None
-    halves: bool = False
-
-    @property
-    def stored(self) -> str:
-        """The dtype in which B lies in memory."""
-        return "f16" if self.halves else self.dtype
-
-    @property
-    def name(self) -> str:
-        """The function's name in its module."""
-        shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
-        loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
-        loops += f"f{self.chunk}" if self.chunk else ""
-        loops += "e" * self.early + "l" * self.by_lane + "h" * self.halves
-        if self.matrix:
-            loops += "m" + "c" * self.matrix.columns + "r" * self.matrix.rows
-        return f"tile.{self.dtype}.{shape}.{loops}"
 
 
 def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> ir.Function:
@@ -126,7 +77,7 @@ class _Emitter:
     def __init__(self, function: ir.Function, shape: MicroKernel, facts: TargetFacts) -> None:
         self.b = ir.IRBuilder(function.append_basic_block("entry"))
         self.shape, self.facts = shape, facts
-        self.element = element_type(shape.dtype)
+        self.element = element_type("f16" if shape.half_rows else shape.dtype)
         self.kind = vector(sum_type(shape.dtype), shape.lanes)
         self.a, self.panel, self.tile, self.resume, *strides = function.args
         self.row_strides, self.loops = strides[:2], strides[2:]
@@ -309,24 +260,33 @@ class _Emitter:
         )  # fmt: skip
 
     def _asked_column(self, panel: ir.Value, c: int, k: ir.Value) -> ir.Value:
-        """A vector of B, where that of later steps is asked for along with the first."""
+        return self._column(panel, self._asked(panel, c, k), c)
+
+    def _asked(self, panel: ir.Value, c: int, k: ir.Value) -> ir.Value:
+        """A row of B, for a vector; along with the first that of later steps is asked for."""
         row = self.b.mul(k, self.pitch)
         if c == 0:
             self._prefetch(panel, row)
-        return self._column(panel, row, c)
+        return row
 
     def _lane_steps(self, rows: list[ir.Value], panel: ir.Value) -> LaneSteps:
         b, shape, facts = self.b, self.shape, self.facts
         lanes = facts.lanes(shape.dtype)
+        if shape.half_rows and facts.half_products:
+            tile = len(rows), shape.vectors, shape.chains
+            return half_steps(b, tile, facts, rows, panel, partial(self._asked, panel))
 
         def numbers(row: int, k: ir.Value) -> ir.Value:
+            if shape.half_rows:
+                return load_convert(b, load(b, rows[row], k, vector(I16, lanes)), "f16", facts)
             loaded = load(b, rows[row], k, vector(self.element, lanes))
             return numbers_of(b, loaded, shape.dtype, shape.lanes, facts)
 
         return LaneSteps(
             len(rows), shape.vectors, shape.chains, lanes, numbers,
             lambda c, k: self._asked_column(panel, c, k),
-            lambda number, column, total: dot(b, number, column, total, shape.dtype, facts),
+            lambda number, column, total, _: dot(b, number, column, total, shape.dtype, facts),
+            lane_of,
         )  # fmt: skip
 
     def _early_step(self, rows: list[ir.Value], panel: ir.Value, stride: ir.Value) -> Step:
@@ -381,9 +341,11 @@ class _Emitter:
         if self.shape.halves:
             stored = load(self.b, panel, place, vector(I16, self.shape.lanes))
             return load_convert(self.b, stored, "f16", self.facts)
-        return load(self.b, panel, place, vector(self.element, self.shape.lanes))
+        return load(self.b, panel, place, vector(element_type(self.shape.dtype), self.shape.lanes))
 
     def _number(self, row: ir.Value, place: ir.Value) -> ir.Value:
+        if self.shape.half_rows:
+            return load_convert(self.b, load(self.b, row, place, I16), "f16", self.facts)
         loaded = load(self.b, row, place, self.element, align_of(self.shape.dtype))
         return numbers_of(self.b, loaded, self.shape.dtype, self.shape.lanes, self.facts)
 

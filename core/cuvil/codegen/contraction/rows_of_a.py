@@ -30,7 +30,8 @@ class RowsOfA:
     ) -> None:
         self.at, self.b, self.spec, self.schedule = at, at.b, spec, schedule
         self.facts, self.base, self.scratch = facts, base, scratch
-        self.element = element_type(spec.dtype)
+        self.element = element_type(spec.row_dtype)
+        self.copied = element_type(spec.dtype if schedule.widened else spec.row_dtype)
         self.all_strides = [at.size(dim.a_stride) for dim in spec.rows]
         outer = self.all_strides[-2] if len(self.all_strides) > 1 else 0
         self.plain = [at.value(outer), at.value(self.all_strides[-1])]
@@ -63,7 +64,7 @@ class RowsOfA:
             return self.b.icmp_signed(">", count, i64(1))
         if self.schedule.pack != "aliased":
             return self.schedule.pack == "always"
-        step = self.b.mul(self.plain[1], i64(dtype_bits(self.spec.dtype) // 8))
+        step = self.b.mul(self.plain[1], i64(dtype_bits(self.spec.row_dtype) // 8))
         page = self.facts.l1_bytes // self.facts.l1_ways
         return self.b.icmp_signed("==", self.b.and_(step, i64(page - 1)), i64(0))
 
@@ -79,11 +80,11 @@ class RowsOfA:
 
     def _pack(self, grid: TileGrid, offset: Index, first: Index, last: Index, k: Index) -> None:
         at, pitch = self.at, i64(pack_pitch(self.schedule))
-        module, facts, dtype = self.b.module, self.facts, self.spec.dtype
+        module, facts, dtype = self.b.module, self.facts, self.spec.row_dtype
         if self.in_pairs:
             copy = pair_rows(module, facts, align_of(dtype))
         else:
-            copy = pack_rows_function(module, facts, dtype)
+            copy = pack_rows_function(module, facts, dtype, self.schedule.widened)
         with for_range(self.b, at.value(first), at.value(last)) as tile:
             starts, sizes = grid.rows(grid.indices(tile))
             extents = [at.value(sizes[-2] if len(sizes) > 1 else 1), at.value(sizes[-1])]
@@ -98,4 +99,4 @@ class RowsOfA:
 
     def _copy(self, nth: Index) -> ir.Value:
         tile = packed_rows(self.schedule) * pack_pitch(self.schedule)
-        return address(self.b, self.scratch, self.at.value(self.at.mul(nth, tile)), self.element)
+        return address(self.b, self.scratch, self.at.value(self.at.mul(nth, tile)), self.copied)

@@ -13,8 +13,13 @@ from llvmlite import ir
 from cuvil.codegen.contraction.arith import Arith, Index, Size, static_product
 from cuvil.codegen.contraction.dot import in_parts, is_shifted, sum_type
 from cuvil.codegen.contraction.matrix_steps import MatrixOperands
-from cuvil.codegen.contraction.matrix_tiles import MatrixTiles, matrix_tiles, paired_bytes
-from cuvil.codegen.contraction.microkernel import MicroKernel
+from cuvil.codegen.contraction.matrix_tiles import (
+    MatrixTiles,
+    matrix_tiles,
+    paired_bytes,
+    shared_steps,
+)
+from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, CutChoice, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 
@@ -39,7 +44,9 @@ class Schedule:
     dim (1 but for the last two). k: merged k dims. k_block: most steps of the outermost k dim
     per pass over a task, 0 for all. most_tiles, most_panels: bounds of a task; 0: no bound.
     pack: "never", "always", or "aliased": when the row stride is a multiple of 4096 bytes.
-    matrix: how pairs of rows are multiplied, where they are.
+    matrix: how pairs of rows are multiplied, where they are. widened: rows of float16 are copied as
+    float32. wide_steps: so are as many steps of B, where it is stored as float16, for all of a
+    task's tiles but of a single row.
     """
 
     lanes: int
@@ -51,6 +58,8 @@ class Schedule:
     most_panels: int
     pack: str
     matrix: MatrixTiles | None = None
+    widened: bool = False
+    wide_steps: int = 0
 
     @property
     def width(self) -> int:
@@ -92,9 +101,13 @@ def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
     row_bytes = _row_bytes(spec, k, k_block)
     most_tiles = max(1, facts.l2_bytes // 2 // row_bytes // prod(tile))
     pack = PACKS[spec.choice.pack] or _pack(spec, facts, k, prod(tile))
-    pack = "always" if matrix and matrix.rows_in_pairs else pack
+    widened = spec.half_rows and _widens(facts, k, k_block)
+    pack = "always" if widened or (matrix and matrix.rows_in_pairs) else pack
     most_panels = 8 if k_block else 0
-    return Schedule(lanes, vectors, tile, k, k_block, most_tiles, most_panels, pack, matrix)
+    return Schedule(
+        lanes, vectors, tile, k, k_block, most_tiles, most_panels, pack, matrix, widened,
+        _wide_steps(spec, facts, k, k_block, lanes * vectors),
+    )  # fmt: skip
 
 
 def cut_of(schedule: Schedule) -> CutChoice:
@@ -164,6 +177,7 @@ def scratch_bytes(spec: ContractionSpec, facts: TargetFacts) -> int:
     schedule = make_schedule(spec, facts)
     starts = schedule.width * 4 if is_shifted(spec.dtype, schedule.lanes, facts) else 0
     starts += paired_bytes(schedule.matrix, spec.dtype)
+    starts += schedule.wide_steps * schedule.width * 4
     return pack_bytes(spec, schedule) + sums_bytes(spec, schedule) + starts
 
 
@@ -207,7 +221,9 @@ def tile_shape(
     All columns of a row are summed in one order, those of the narrower last tile too: where columns
     of B are equal, so are their sums.
     """
-    matrix = schedule.matrix if size[0] * size[1] > 1 else None
+    several = size[0] * size[1] > 1
+    matrix = schedule.matrix if several else None
+    wide = several and schedule.wide_steps > 0
     sums = size[0] * size[1] * schedule.vectors
     room = facts.registers(spec.dtype) - schedule.vectors - 1
     chains = next((c for c in (1, 2, 4) if sums * c >= _LATENCY_SUMS), 4)
@@ -220,19 +236,20 @@ def tile_shape(
     levels = len(schedule.k)
     unit = schedule.k[-1].a_stride == 1
     row_bytes = spec.panel * (2 if spec.halves else dtype_bits(spec.dtype) // 8)
-    far = size[0] * size[1] >= _PREFETCH_ROWS and not (matrix and matrix.steps)
+    copied = wide or bool(matrix and matrix.steps)
+    far = size[0] * size[1] >= _PREFETCH_ROWS and not copied
     ahead = _AHEAD_BYTES // row_bytes if far else 0
     steps = static_product([dim.extent for dim in schedule.k])
     exact = isinstance(sum_type(spec.dtype), ir.IntType)
     chunk = 0 if exact or (steps is not None and steps <= _CHUNK) else _CHUNK
     group = 1 if facts.dots else gcd(vectors, facts.vector_group)  # dots take one register
-    pitch = vectors * schedule.lanes if matrix and matrix.steps else spec.panel
+    pitch = vectors * schedule.lanes if copied else spec.panel
     return MicroKernel(
         size, vectors // group, schedule.lanes * group, pitch, levels, chains, chains, unit,
         ahead, chunk, spec.dtype, early=facts.in_order and chains == 1,
         by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
         matrix=MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs) if matrix else None,
-        halves=spec.halves,
+        halves=spec.halves and not wide, half_rows=spec.half_rows and not schedule.widened,
     )  # fmt: skip
 
 
@@ -264,8 +281,9 @@ def _most_rows(spec: ContractionSpec, facts: TargetFacts, lanes: int, vectors: i
     if facts.in_order and not facts.lane_products:  # a number of A for each row, loaded early
         return room // (vectors + 1)
     rows = (room - (1 if facts.fma else 2)) // vectors
-    if facts.lane_products:  # a vector of A for each row, two of B, one to shift by
-        others = 2 + is_shifted(spec.dtype, lanes, facts)
+    if facts.lane_products:  # a vector of A for each row, two of B, one to shift by, two to widen
+        widens = spec.halves and not (spec.half_rows and facts.half_products)
+        others = 2 + is_shifted(spec.dtype, lanes, facts) + 2 * widens
         return min(rows, (facts.registers(spec.dtype) - others) // (vectors + 1))
     return rows
 
@@ -300,6 +318,24 @@ def _k_block(spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...]) -> 
         return 0
     even = _even_block(extent, -(-extent // block), inner)
     return min(block, even) if inner == 1 else even
+
+
+def _widens(facts: TargetFacts, k: tuple[KDim, ...], k_block: int) -> bool:
+    """Whether rows of float16 are converted once, when they are copied, and not by every tile."""
+    known = k_block > 0 or isinstance(k[0].extent, int)
+    return known and not facts.half_products and len(k) == 1 and k[0].a_stride == 1
+
+
+def _wide_steps(
+    spec: ContractionSpec, facts: TargetFacts, k: tuple[KDim, ...], k_block: int, width: int
+) -> int:
+    """Steps of B to copy as float32: where sums leave no registers to convert in, and there is
+    room in L2."""
+    as_such = spec.half_rows and bool(facts.half_products)
+    if not spec.halves or as_such or not facts.lane_products:
+        return 0
+    steps = shared_steps(spec, k, k_block)
+    return steps if steps * width * 4 <= facts.l2_bytes // 2 else 0
 
 
 def _even_block(extent: int, blocks: int, inner: int | None) -> int:

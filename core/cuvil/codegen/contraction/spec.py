@@ -59,6 +59,7 @@ class ContractionSpec:
     or a multiple of the tile's width. a, b, c: indices into the kernel's `buffers`.
     accumulate: C's old value is added to the sum before the epilogue. choice: how it is cut, where
     costs are not to decide. halves: B is stored as float16, A and the sums are float32.
+    half_rows: A is stored as float16, too.
     """
 
     batch: tuple[BatchDim, ...]
@@ -73,6 +74,12 @@ class ContractionSpec:
     accumulate: bool = False
     choice: CutChoice = CutChoice()
     halves: bool = False
+    half_rows: bool = False
+
+    @property
+    def row_dtype(self) -> str:
+        """The dtype in which A lies in memory."""
+        return "f16" if self.half_rows else self.dtype
 
 
 def merge_k(dims: tuple[KDim, ...]) -> tuple[KDim, ...]:

@@ -63,8 +63,8 @@ class Match:
         return self.packing.group
 
 
-GROUP = {"f32": 1, "bf16": 2, "u8": 4}  # of the rows' dtype
-_SUMS = {("bf16", "bf16"): "f32", ("u8", "i8"): "i32"}
+GROUP = {"f32": 1, "f16": 1, "bf16": 2, "u8": 4}  # of the rows' dtype
+_SUMS = {("bf16", "bf16"): "f32", ("u8", "i8"): "i32", ("f16", "f16"): "f32"}
 
 
 PanelOf = Callable[[Dim], int]  # number of columns -> columns of a panel
@@ -84,7 +84,7 @@ def _grouped(op: Operation, m: Match | None) -> Match | None:
         return m
     dtype, other = (tensor_type(v).dtype.name for v in (m.a, m.b))
     group = GROUP.get(dtype, 0)
-    if group == 1:
+    if dtype == "f32":
         return _with_floats(m, other)
     if not group:
         return None

@@ -7,7 +7,7 @@ import numpy as np
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
-from cuvil.rewrite.values import dtype_of
+from cuvil.rewrite.values import attrs_of, dtype_of
 
 _MATRIX, _TAPS = sample(32, 5, dtype="f2"), sample(4, 3, 3, 3, dtype="f2")
 
@@ -32,8 +32,9 @@ _MATRIX, _TAPS = sample(32, 5, dtype="f2"), sample(4, 3, 3, 3, dtype="f2")
 )
 def half_products(b: Rewriter, op: Operation) -> Value | None:
     """Sums are of float32 in any case. Constants are widened once; other operands cost a conversion
-    of each element, where plain loops would convert them for each product."""
-    if {dtype_of(v).name for v in op.operands} != {"f16"}:
+    of each element, where plain loops would convert them for each product. What is multiplied as
+    halves has `half_factors` before it."""
+    if {dtype_of(v).name for v in op.operands} != {"f16"} or attrs_of(op).accumulate:
         return None
     result = dtype_of(op.results[0]).name
     product: Value = b.like(op, [b.cast(v, to="f32") for v in op.operands], accumulate="")
