@@ -37,9 +37,23 @@ def test_functions_of_two_special_values(kind: Any) -> None:
     same(model, *(column.contiguous() for column in pairs.unbind(1)))
 
 
+@pytest.mark.parametrize("alpha", [True, False])
+def test_sums_of_bools(alpha: bool) -> None:
+    x, y = torch.tensor([[True, False], [False, False]]), torch.tensor([[True, True]])
+    at = torch.tensor([1])
+    same(lambda x, y: (torch.add(x, y, alpha=alpha), x.index_add(0, at, y, alpha=alpha)), x, y)
+
+
 def test_integers_at_their_limits() -> None:
     x = torch.tensor([2**63 - 1, -(2**63), 5, -5])
     same(lambda x: [torch.floor_divide(x, n) for n in (3, -3, 64, -64)], x)
+    same(torch.relu, torch.tensor([0, 7, 255], dtype=torch.uint8))
+
+
+def test_quotients_of_half_floats_do_not_overflow_on_the_way() -> None:
+    x = torch.tensor([-65504.0, 88.9, 1.0])
+    for kind in (torch.float16, torch.bfloat16):
+        same(lambda x: torch.floor_divide(x[0], x[1:]), x.to(kind))
 
 
 @pytest.mark.parametrize("index", [torch.zeros(0, dtype=torch.long), torch.zeros(2, 0).long()])

@@ -25,12 +25,18 @@ _UNARY = {
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh",
     "atan": "atan", "atanh": "atanh", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp",
     "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "neg": "neg",
-    "reciprocal": "reciprocal", "relu": "relu", "rsqrt": "rsqrt", "sigmoid": "sigmoid",
+    "reciprocal": "reciprocal", "rsqrt": "rsqrt", "sigmoid": "sigmoid",
     "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
     "bitwise_not": "not",
 }  # fmt: skip
 aten_rows(unary, _UNARY)
-aten_rows(unary, {f"prims.{n}.default": p for n, p in _UNARY.items() if n not in ("relu",)})
+aten_rows(unary, {f"prims.{n}.default": p for n, p in _UNARY.items()})
+
+
+@aten("relu")
+def relu(cx: Cx, x: Value) -> Value:
+    """max(x, 0), which unsigned numbers are."""
+    return cx.b.relu(x) if cx.type(x).dtype.is_signed else x
 
 
 def rounding(primitive: str) -> Callable[..., Value]:
@@ -209,14 +215,14 @@ def floor_divide(cx: Cx, x: Value, y: Value) -> Value:
     kind = cx.result.dtype.name
     if kind == "bool":
         return cx.b.and_(*operands(cx, kind, x, y))
-    x, y = operands(cx, kind, x, y)
-    b, zero, one = cx.b, cx.b.scalar(0, kind), cx.b.scalar(1, kind)
+    x, y = operands(cx, "f32" if kind in ("f16", "bf16") else kind, x, y)
+    b, zero, one = cx.b, cx.b.scalar(0, x), cx.b.scalar(1, x)
     rest = b.fmod(x, y)
     apart = b.xor(b.lt(y, zero), b.lt(rest, zero))
     above = b.and_(b.ne(rest, zero), apart)
     if cx.result.dtype.is_float:
         whole = b.div(b.sub(x, rest), y)
-        return _nearest(cx, b.select(above, b.sub(whole, one), whole), x, y)
+        return cast(cx, _nearest(cx, b.select(above, b.sub(whole, one), whole), x, y), kind)
     whole = b.div(x, y)
     return b.select(above, b.sub(whole, one), whole) if cx.result.dtype.is_signed else whole
 
@@ -229,7 +235,8 @@ def _nearest(cx: Cx, whole: Value, x: Value, y: Value) -> Value:
     above = b.gt(b.sub(whole, down), b.scalar(0.5, whole))
     rounded = b.select(above, b.add(down, b.scalar(1, down)), down)
     exact = b.div(x, y)  # by zero: an infinity or NaN
-    rounded = b.select(b.eq(whole, zero), copysign(cx, zero, exact), rounded)
+    nothing = b.select(signbit(cx, exact), b.scalar(-0.0, x), zero)
+    rounded = b.select(b.eq(whole, zero), nothing, rounded)
     return b.select(b.eq(y, zero), exact, rounded)
 
 

@@ -208,6 +208,8 @@ def by_index(reduction: str) -> Callable[..., Value]:
         cx: Cx, x: Value, dim: int, index: Value, source: Value, *, alpha: Value = 1
     ) -> Value:
         kind, how = cx.type(x).dtype.name, reduction
+        if kind == "bool" and alpha == 0:
+            return x
         if kind == "bool" and how == "add":
             x, how = cast(cx, x, "u8"), "max"
         source = cast(cx, source, cx.type(x).dtype.name)
