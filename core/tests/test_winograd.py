@@ -163,7 +163,9 @@ def test_narrow_panels(facts, rows):
     close(found, direct(x.astype("f8"), w.astype("f4").astype("f8")))
 
 
-@pytest.mark.parametrize(("size", "channels", "panel"), [(16, 256, 16), (9, 512, 16), (16, 128, 32), (30, 64, 32)])
+@pytest.mark.parametrize(
+    ("size", "channels", "panel"), [(16, 256, 16), (9, 512, 16), (16, 128, 32), (30, 64, 32)]
+)
 def test_panels_are_narrow_where_all_tiles_take_one_pass_over_many_taps_then(size, channels, panel):
     graph = new_graph("g", {"x": TensorType.of((1, size, size, channels), "f32")}, Pool())
     b = Builder(graph.block, graph.pool, "g")
