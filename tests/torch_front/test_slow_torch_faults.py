@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,47 @@ def test_b09_norms_far_from_zero() -> None:
     torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-5)
     norm = compiled(lambda x: F.instance_norm(x[None]))  # torch's own is off by 6e-4
     torch.testing.assert_close(norm(x)[0], right, rtol=1e-4, atol=1e-5)
+
+
+def test_b12_negative_indices_and_indices_outside() -> None:
+    x, index = torch.arange(12.0).reshape(3, 4), torch.tensor([0, -1])
+    same(lambda x, i: (x[i], x[:, i], x[i, i], x.take(i), x.index_put((i,), x[:2])), x, index)
+    pick = compiled(lambda x, i: x[i])
+    for bad in ([0, 3], [-4, 1]):
+        with pytest.raises((IndexError, RuntimeError, cuvil.Error)):
+            pick(x, torch.tensor(bad))
+    assert torch.equal(pick(x, index), x[index])
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_b13_nan_in_top_k(largest: bool) -> None:
+    x = torch.tensor([1, NAN, 5, 2, -INF, 4, INF])
+    same(lambda x: (x.topk(3, largest=largest), x.sort(descending=largest), x.topk(0)), x)
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.float32, torch.int8])
+def test_b24_where_the_least_is(kind: Any) -> None:
+    for length in (1, 15, 16, 17, 70):
+        x = torch.zeros(length, 3, dtype=kind)
+        x[length // 3] = -1
+        x[length // 2, 1] = 1
+        same(lambda x: (x.argmin(0), x.argmax(0), x.argmin(), x.argmax(1), x.min(0)[0]), x,
+             dynamic=False)  # fmt: skip
+
+
+def test_b27_a_convolution_that_has_another_user() -> None:
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3)
+            self.norm.running_mean.normal_()
+            self.norm.running_var.zero_()
+
+        def forward(self, x: Any, z: Any) -> Any:
+            found = self.conv(x)
+            return self.norm(found), found, self.conv(z), self.norm(self.conv(z).relu())
+
+    same(Twice().eval(), torch.randn(1, 2, 6, 6), torch.randn(1, 2, 5, 5))
 
 
 def test_b22_nan_survives() -> None:
@@ -201,6 +243,21 @@ def test_b43_keywords_in_any_order_and_results_of_every_kind(tmp_path: Path) -> 
     compiler = cuvil.Compiler.load(program)
     made = compiler.compile(output_path=tmp_path / "libanswers.so")
     assert made.manifest["weights_bytes"] < 1.5 * 256 * 256 * 4
+
+
+def test_b45_one_model_from_many_threads() -> None:
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
+    fast = compiled(layer.eval())
+    inputs = [torch.randn(3, 8) for _ in range(8)]
+    fast(inputs[0])
+
+    def work(x: Any) -> bool:
+        with torch.no_grad():
+            wanted = layer(x)
+            return all(torch.allclose(fast(x), wanted, atol=1e-5) for _ in range(100))
+
+    with ThreadPoolExecutor(len(inputs)) as pool:
+        assert all(pool.map(work, inputs))
 
 
 @pytest.mark.parametrize("start", [1, 2, 3])
