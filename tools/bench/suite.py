@@ -6,7 +6,7 @@ import importlib
 import tempfile
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,13 @@ from cuvil.options import Options
 from cuvil.pipeline import identifier
 from tools.bench import limits
 from tools.bench.flops import model_flops
+from tools.bench.judge import errors
 from tools.bench.memory import peak_bytes
 from tools.bench.peers import Call, PeerError, peer
 from tools.bench.timing import Timing, interleaved, speedups
 from tools.models import zoo
-from tools.models.case import ModelCase, Tolerance
-from tools.models.judge import TOLERANCES, bound_ratio
+from tools.models.case import ModelCase
+from tools.models.judge import TOLERANCES
 from tools.models.sources import Exported, torch_net
 
 LIST = Path(__file__).with_name("models.toml")
@@ -52,8 +53,8 @@ class Rules:
 @dataclass
 class Timed:
     """One engine on one model. ready_ms: from the file to the first result; ratio: how many times
-    as fast cuvil is, by rounds; error: the largest difference from ONNX Runtime, in multiples of
-    what is allowed (None where that did not run); peak_bytes: memory, see tools/bench/memory.py.
+    as fast cuvil is, by rounds; error: see tools/bench/judge.py; peak_bytes: memory, see
+    tools/bench/memory.py.
     """
 
     median_ms: float
@@ -119,8 +120,8 @@ def measure_speed(name: str, rules: Rules) -> Row:
             except PeerError as error:
                 row.skipped[other] = str(error)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-        exact = rules.precision == "fp32"
-        _judge(row, calls, timings, ready, case.tolerance if exact else TOLERANCES[rules.precision])
+        tolerance = case.tolerance if rules.precision == "fp32" else TOLERANCES[rules.precision]
+        _judge(row, calls, timings, ready, partial(errors, case, inputs, tolerance=tolerance))
         for engine, timed in row.engines.items():
             file = next(Path(folder).glob("*.so")) if engine == OWN else case.path
             timed.peak_bytes = peak_bytes(engine, name, rules.threads, file)
@@ -139,7 +140,8 @@ def measure_dynamic(name: str, rules: Rules) -> Row:
         made = compile_to_folder(case.path, Path(folder, "fixed"), options)
         calls["fixed"], ready["fixed"] = _load(made, inputs, rules.threads)
         timings = interleaved({n: c.run for n, c in calls.items()}, budget_s=rules.seconds)
-    _judge(row, calls, timings, ready, TOLERANCES[rules.precision])
+    tolerance = TOLERANCES[rules.precision]
+    _judge(row, calls, timings, ready, partial(errors, case, inputs, tolerance=tolerance))
     return row
 
 
@@ -187,11 +189,10 @@ def _judge(
     calls: Mapping[str, Call],
     timings: Mapping[str, Timing],
     ready: Mapping[str, float],
-    tolerance: Tolerance,
+    errors_of: Callable[[Mapping[str, Sequence[np.ndarray]]], Mapping[str, float | None]],
 ) -> None:
-    """Fills the row's engines; outputs are compared with those of ONNX Runtime."""
-    outputs = {name: call.outputs() for name, call in calls.items()}
-    reference = outputs.get("onnxruntime")
+    """Fills the row's engines."""
+    found = errors_of({name: call.outputs() for name, call in calls.items()})
     ratios = speedups(timings, OWN)
     for name, timing in timings.items():
         row.engines[name] = Timed(
@@ -201,15 +202,8 @@ def _judge(
             ready_ms=ready[name] * 1e3,
             settings=calls[name].settings,
             ratio=ratios.get(name),
-            error=None if reference is None else _error(outputs[name], reference, tolerance),
+            error=found[name],
         )
-
-
-def _error(
-    got: Sequence[np.ndarray], reference: Sequence[np.ndarray], tolerance: Tolerance
-) -> float:
-    pairs = zip(got, reference, strict=True)
-    return max((bound_ratio(a, b, tolerance) for a, b in pairs), default=0.0)
 
 
 def _extents(case: ModelCase, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
