@@ -67,9 +67,13 @@ class TransformedTaps:
         """The transformed taps as a recipe of the pool."""
         size = self.size
         assert isinstance(size, int)
-        form = {"m": self.m, "taps": self.taps, "panel": self.panel}
         return pool.add_recipe(
-            "winograd", form, [source], "f32", (size,), lambda arrays: self.apply(arrays[0])
+            "winograd",
+            {"m": self.m, "taps": self.taps, "panel": self.panel},
+            [source],
+            "f32",
+            (size,),
+            lambda arrays: self.apply(arrays[0]),
         )
 
     def kernel(self, name: str) -> tuple[nest.KernelOp, Dim]:
