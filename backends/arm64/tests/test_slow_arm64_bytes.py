@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from cuvil.aot.write import compile_to_folder
+from cuvil.aot.write import Artefact, compile_to_folder
 from cuvil.options import Options
 from cuvil_runtime import include_dir
 from tools.conformance.c_program import Caller
@@ -39,13 +39,17 @@ def model() -> onnx.ModelProto:
     return proto
 
 
+@pytest.fixture(scope="module")
+def artefact(tmp_path_factory: pytest.TempPathFactory) -> Artefact:
+    return compile_to_folder(model(), tmp_path_factory.mktemp("bytes"), Options(target=TRIPLE))
+
+
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 256, 1003])
-def test_every_code_finds_its_entry(count: int, tmp_path: Path) -> None:
+def test_every_code_finds_its_entry(count: int, artefact: Artefact) -> None:
     machine = Machine(TRIPLE, "cortex-a53")
     if lacking := machine.lacking():
         pytest.skip(lacking)
     x = (np.arange(count) * 101 % 256).astype(np.uint8)
-    artefact = compile_to_folder(model(), tmp_path, Options(target=TRIPLE))
     program = Caller(Path(include_dir()), machine)
     found = program.call(artefact, {"x": x})["y"]
     program.close()
