@@ -10,10 +10,12 @@ import pytest
 from contraction_check import BASE, FMA16, TARGETS, guarded
 
 from cuvil.codegen.attention import (
+    AttentionChoice,
     AttentionSpec,
     BatchDim,
     Keys,
     Rows,
+    alternatives,
     emit_attention,
     scratch_bytes,
     task_count,
@@ -23,6 +25,7 @@ from cuvil.codegen.contraction.harness import HostKernel, new_module
 from cuvil.codegen.facts import TargetFacts
 
 Array = np.ndarray[Any, Any]
+BY_COST = AttentionChoice()
 RNG = np.random.default_rng(3)
 
 
@@ -70,6 +73,7 @@ def run(
     causal: bool = False,
     dynamic: bool = False,
     epilogue: Any = None,
+    choice: AttentionChoice = BY_COST,
 ) -> Array:
     (b, m, h, d), (_, n, _, e) = q.shape, v.shape
     data, steps, per_query = turned(mask)
@@ -83,7 +87,7 @@ def run(
         Rows(sizes[2], h * d, per_query, h * e),
         Keys(sizes[3], h * d, h * e, steps[2]),
         d, e, scale=scale, fill=fill, causal=causal,
-        mask="" if mask is None else "select" if mask.dtype == bool else "add",
+        mask="" if mask is None else "select" if mask.dtype == bool else "add", choice=choice,
     )  # fmt: skip
     module = new_module(facts)
     emit_attention(module, "kernel", spec, facts, *([epilogue] if epilogue else []))
@@ -130,6 +134,19 @@ def test_shapes(name: str, dynamic: bool, facts: TargetFacts) -> None:
         np.testing.assert_array_equal(run(q, k, v, facts, dynamic=dynamic), 0)
         return
     check(q, k, v, facts, dynamic)
+
+
+@pytest.mark.parametrize("facts", TARGETS)
+@pytest.mark.parametrize("queries", [37, Slot(0)], ids=["static", "run-time"])
+def test_every_cut_gives_the_same_result(queries: Any, facts: TargetFacts) -> None:
+    spec = AttentionSpec((), Rows(queries, 24, 0, 40), Keys(90, 24, 40, 0), 24, 40)
+    choices = alternatives(spec, facts)
+    assert len(set(choices)) == len(choices) > 1
+    q, k, v = inputs(1, 1, 37, 90, 24, 40)
+    want = meaning(q, k, v, 0.5, None, 0, False)
+    for choice in choices:
+        found = run(q, k, v, facts, dynamic=not isinstance(queries, int), choice=choice)
+        np.testing.assert_allclose(found, want, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("facts", TARGETS)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from contraction_check import EVERY, close, contract
+from onnx_models import model
 
 from cuvil.codegen.contraction import ContractionSpec, KDim, RowDim, Slot, pack_panels
 from cuvil.codegen.contraction.schedule import cut_of, make_schedule
@@ -18,6 +19,9 @@ from cuvil.codegen.contraction.tuning import alternatives
 from cuvil.engine.cache_store import Store
 from cuvil.engine.cached import CacheWarning
 from cuvil.errors import OptionError
+from cuvil.extents import read_dynamic_shapes
+from cuvil.frontends.onnx import import_model
+from cuvil.frontends.onnx.model import Promises
 from cuvil.ir.build import Builder
 from cuvil.ir.graph import finish_graph, new_graph
 from cuvil.ir.pool import Pool
@@ -25,6 +29,7 @@ from cuvil.ir.types import TensorType
 from cuvil.options import Options
 from cuvil.plan.plan import make_plan
 from cuvil.plan.templates import PLAIN, Templates, question
+from cuvil.tune.extents import sample_of
 from cuvil.tune.measure import fastest
 from cuvil.tune.records import Records
 from cuvil.tune.trials import trials_of
@@ -131,9 +136,25 @@ def test_every_cut_of_a_contraction_gives_its_sums(facts):
         close(contract(replace(spec, choice=choice), facts, buffers), a @ b)
 
 
-def test_symbolic_extents_are_left_to_costs():
-    spec = ContractionSpec((), (RowDim(Slot(0), 64, 64),), (KDim(64, 1),), 64)
-    assert alternatives(spec, EVERY[0].values[0]) == []
+def test_any_number_of_rows_has_cuts_but_sums_of_any_length_are_left_to_costs():
+    facts = EVERY[0].values[0]
+    rows = ContractionSpec((), (RowDim(Slot(0), 64, 64),), (KDim(64, 1),), 64)
+    made = [make_schedule(replace(rows, choice=c), facts) for c in alternatives(rows, facts)]
+    assert made[0] == make_schedule(rows, facts) and len(set(made)) == len(made) > 1
+    assert alternatives(replace(rows, k=(KDim(Slot(0), 1),)), facts) == []
+
+
+@pytest.mark.parametrize(
+    ("promise", "extent"),
+    [("2..40", 21), ("8..40:8", 24), ("30..33:3", 30), ("1..", None)],
+)
+def test_symbols_are_timed_in_the_middle_of_their_range(promise, extent):
+    promises = Promises(dynamic=read_dynamic_shapes({"S": promise}))
+    source = model("g (float[S, 16] x) => (float[S, 16] y) { y = Softmax(x) }")
+    plan = make_plan(import_model(source, promises=promises))
+    assert sample_of(plan) == ({} if extent is None else {"S": extent})
+    trials = [trial for trial, _ in trials_of(plan).values()]
+    assert [t.sizes for t in trials] == ([] if extent is None else [(64 * extent,) * 2])
 
 
 def convolution(taps=3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cuvil
 from cuvil.aot.write import compile_to_folder
+from cuvil.extents import read_dynamic_shapes
 from cuvil.options import Options
 from cuvil.tune import Tuner
 from cuvil.tune import tuner as tuner_module
@@ -47,6 +49,26 @@ def network() -> bytes:
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+def attention() -> bytes:
+    """A product of any number of rows, which then attend to one another."""
+    matrix = np.random.default_rng(3).standard_normal((64, 64)).astype(np.float32) / 8
+    nodes = [
+        helper.make_node("MatMul", ["x", "matrix"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "k"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"], axis=-1),
+        helper.make_node("MatMul", ["b", "q"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "s", 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, "s", 64])],
+        [numpy_helper.from_array(matrix, "matrix")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     return model.SerializeToString()
 
 
@@ -118,6 +140,25 @@ def test_the_whole_model_is_timed_on_each_number_of_threads(
     made = compile_to_folder(network(), tmp_path / "a", Options(tune=6000))
     (kept,) = [p for p in records(tmp_path / "cache") if '"model ' in p.read_text()]
     assert ('"tuned"' in kept.read_text()) == ("none of them used" not in made.tuned)
+
+
+def test_extents_in_a_range_are_tuned_at_its_middle_and_right_at_all(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuner_module, "fastest", lambda calls, *more: (list(calls)[-1], 2))
+    monkeypatch.setattr(tuner_module, "WHOLE_S", 0.02)
+    whole = tuner_module.gain_of
+    monkeypatch.setattr(tuner_module, "gain_of", lambda *given: whole(*given) and 1.0)
+    options = Options(tune=6000, dynamic=read_dynamic_shapes({"s": (2, 40)}))
+    made = compile_to_folder(attention(), tmp_path / "a", options)
+    usual = compile_to_folder(attention(), tmp_path / "b", replace(options, tune=0))
+    assert "2 better than by cost" in made.tuned  # a product and attention
+    assert sum("s = 21" in p.read_text() for p in records(root)) == 2
+    assert made.library and usual.library
+    for rows in (2, 21, 40):
+        x = RNG.standard_normal((1, rows, 64)).astype(np.float32)
+        found, expected = cuvil.load(made.library)(x), cuvil.load(usual.library)(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_without_time_costs_decide_and_nothing_is_kept(

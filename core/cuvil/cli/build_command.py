@@ -25,7 +25,7 @@ def build(
 
     Its keys: model.source (hf://org/name, a folder of save_pretrained, a model file), model.task,
     model.max_length, model.pad_to_multiple_of, precision, quantization.mode, quantization.data,
-    opt_level, target.platform, target.cpu, target.features, name, output.
+    opt_level, tune, target.platform, target.cpu, target.features, name, output.
     """
     from cuvil.aot.write import compile_to_folder, split_output
     from cuvil.cli.compile_command import tell
@@ -36,7 +36,7 @@ def build(
     folder, stem, kinds = split_output(read.output)
     options = arg.options_of(
         target=read.platform, cpu=read.cpu, features=read.features, precision=read.precision,
-        opt_level=str(read.opt_level), name=read.name or stem,
+        opt_level=str(read.opt_level), name=read.name or stem, tune=read.tune,
     )  # fmt: skip
     with progress() as stages, _source(read, options, stages) as (source, options):
         made = compile_to_folder(source, folder, options, emit=kinds, progress=stages)

@@ -28,6 +28,7 @@ KEYS: Mapping[str, type] = {
     "quantization.mode": str,
     "quantization.data": str,
     "opt_level": int,
+    "tune": str,
     "target.platform": str,
     "target.cpu": str,
     "target.features": str,
@@ -52,6 +53,7 @@ class Project:
     mode: str = ""
     data: str = ""
     opt_level: int = 2
+    tune: str = "0"
     platform: str = "cpu"
     cpu: str = ""
     features: str = ""

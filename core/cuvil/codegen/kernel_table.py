@@ -14,6 +14,7 @@ from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.template_llvm import (
     Choices,
     Emit,
+    attention_choices,
     contract_choices,
     depthwise_choices,
     emit_attention,
@@ -166,7 +167,8 @@ CORE_ROWS: tuple[KernelRow, ...] = (
         choices=contract_choices,
     ),
     KernelRow(
-        "attention", emit_attention, cast(Template, attention), cases=_QUERIES, worth=_vectors
+        "attention", emit_attention, cast(Template, attention), cases=_QUERIES, worth=_vectors,
+        choices=attention_choices,
     ),
     KernelRow("lookup", emit_lookup, cast(Template, lookup), cases=_BYTES, worth=_picks),
 )  # fmt: skip

@@ -162,6 +162,14 @@ def depthwise_choices(
     return [(n,) for n in depthwise.alternatives(depthwise_spec(template, slots), facts)]
 
 
+def attention_choices(
+    template: nest.TemplateOp, facts: TargetFacts, slots: SlotTable
+) -> list[tuple[int, ...]]:
+    """`Choices` for templates of kind "attention"."""
+    found = attention.alternatives(attention_spec(template, slots), facts)
+    return [(c.vectors, c.tiles, c.rows) for c in found]
+
+
 def emit_lookup(
     module: ir.Module,
     template: nest.TemplateOp,
@@ -266,7 +274,7 @@ def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.Att
     parts = {key: _sizes(template, slots, key) for key in template.spec.data}
     flat, (width, q_step, k_step) = parts["batch"], parts["width"]
     masked, causal = parts["masked"]
-    buffers = _operands(template, 4 + bool(masked))
+    q, k, v, c, *mask = _operands(template, 4 + bool(masked))
     scale, fill = map(number, parts["numbers"])  # type: ignore[arg-type]
     return attention.AttentionSpec(
         tuple(attention.BatchDim(*flat[i : i + 6]) for i in range(0, len(flat), 6)),
@@ -280,8 +288,9 @@ def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.Att
         ("", "add", "select")[masked],  # type: ignore[index]
         fill,
         bool(causal),
-        *buffers,
-    )
+        q, k, v, c, mask[0] if mask else c,
+        attention.AttentionChoice(*_choice(template)),
+    )  # fmt: skip
 
 
 def _kernel_buffers(template: nest.TemplateOp) -> list[Value]:

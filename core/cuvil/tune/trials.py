@@ -16,6 +16,7 @@ from cuvil.codegen.elf_merge import merge_objects
 from cuvil.ir import host, nest
 from cuvil.ir import host_build as make
 from cuvil.ir.build import Builder
+from cuvil.ir.dims import symbol
 from cuvil.ir.dtypes import DType
 from cuvil.ir.graph import finish_graph, new_graph
 from cuvil.ir.names import Block, Operation, Value
@@ -25,6 +26,7 @@ from cuvil.ir.types import BufferType, TensorType
 from cuvil.pipeline import Setting, workers
 from cuvil.plan.plan import Plan, Port, make_plan
 from cuvil.plan.templates import Templates, question
+from cuvil.tune.extents import Sample, sample_of, size_at, zeros_at
 from cuvil_runtime import Model, default_threads, load_object
 
 Array = np.ndarray[Any, Any]
@@ -36,10 +38,12 @@ _ONES = {"bf16": (np.uint16, 0x3F80), "f16": (np.uint16, 0x3C00)}
 
 @dataclass(frozen=True)
 class Trial:
-    """A kernel and the bytes of each buffer that its launch hands it."""
+    """A kernel and the bytes of each buffer that its launch hands it. sample: the extents of the
+    model's symbols that it is launched with."""
 
     kernel: nest.KernelOp
     sizes: tuple[int, ...]
+    sample: tuple[tuple[str, int], ...] = ()
 
     @property
     def dtypes(self) -> list[DType]:
@@ -58,15 +62,18 @@ class Trial:
 
 
 def trials_of(plan: Plan) -> dict[str, tuple[Trial, int]]:
-    """The host's kernels whose buffers have known sizes, with how often they are launched."""
+    """The host's kernels whose buffers have known sizes, or sizes at the sample of the symbols,
+    with how often they are launched."""
     found: dict[str, tuple[Trial, int]] = {}
+    sample = sample_of(plan)
     for op in _walk(plan.program.body.block):
         if not isinstance(op, host.LaunchOp) or op.kernel.data not in plan.kernels:
             continue
-        name, sizes = op.kernel.data, [_size(v, plan) for v in op.buffers]
+        name, sizes = op.kernel.data, [_size(v, plan, sample) for v in op.buffers]
         known = tuple(s for s in sizes if s is not None)
         if len(known) == len(sizes):
-            found[name] = (Trial(plan.kernels[name], known), found.get(name, (0, 0))[1] + 1)
+            trial = Trial(plan.kernels[name], known, tuple(sample.items()))
+            found[name] = (trial, found.get(name, (0, 0))[1] + 1)
     return found
 
 
@@ -78,21 +85,20 @@ def _walk(block: Block) -> Iterator[Operation]:
                 yield from _walk(inner)
 
 
-def _size(value: Value, plan: Plan) -> int | None:
+def _size(value: Value, plan: Plan, sample: Sample) -> int | None:
     op = value.owner
-    size: object = None
     if isinstance(op, host.ArgumentOp):
         ports = [*plan.inputs, *plan.outputs]
         kind = ports[op.index.value.data].type
-        size = kind.size * kind.dtype.size if kind.is_static else None
-    elif isinstance(op, host.WeightOp):
-        size = plan.pool.get(op.key.data).nbytes
-    elif isinstance(op, host.AllocOp):
-        size = op.bytes.data[0]
-    elif isinstance(op, host.ViewOp):
-        whole, offset = _size(op.source, plan), op.offset.data[0]
-        size = whole - offset if whole is not None and isinstance(offset, int) else None
-    return size if isinstance(size, int) else None
+        return size_at(kind.size * kind.dtype.size, sample)
+    if isinstance(op, host.WeightOp):
+        return plan.pool.get(op.key.data).nbytes
+    if isinstance(op, host.AllocOp):
+        return size_at(op.bytes.data[0], sample)
+    if isinstance(op, host.ViewOp):
+        whole, offset = _size(op.source, plan, sample), size_at(op.offset.data[0], sample)
+        return whole - offset if whole is not None and offset is not None else None
+    return None
 
 
 def trial_of_op(op: Operation, templates: Templates, way: str) -> Trial | None:
@@ -127,15 +133,15 @@ def load_trials(
     return {
         threads: {
             name: _caller(load_code(codes[name], parts[name], threads),
-                          memory[trial.sizes, trial.turns])
+                          memory[trial.sizes, trial.turns], trial)
             for name, (trial, _) in trials.items()
         }
         for threads in sorted({1, default_threads()})
     }  # fmt: skip
 
 
-def _caller(model: Model, memory: Array) -> Callable[[], object]:
-    given, out = [memory], [np.zeros(1, np.uint8)]
+def _caller(model: Model, memory: Array, trial: Trial) -> Callable[[], object]:
+    given, out = [memory, *zeros_at(_ports(trial), dict(trial.sample))], [np.zeros(1, np.uint8)]
     return lambda: model.run(given, out)
 
 
@@ -153,10 +159,20 @@ def _plan(trial: Trial) -> Plan:
         tasks = trial.kernel.tasks.data[0]
         block.add_op(make.launch(name, [v.results[0] for v in views], tasks, 0))
     u8 = TensorType.of((at,), "u8")
+    names = tuple(name for name, _ in trial.sample)
     return Plan(
         "trial", make.program("trial", 0, block), {name: trial.kernel}, Pool(), [], 0,
-        [f"{name}\t"], [Port("memory", u8)], [Port("done", TensorType.of((1,), "u8"))], (), [], 0,
+        [f"{name}\t"], [Port("memory", u8), *_ports(trial)],
+        [Port("done", TensorType.of((1,), "u8"))], names, [(0, None) for _ in names], 0,
     )  # fmt: skip
+
+
+def _ports(trial: Trial) -> list[Port]:
+    """Inputs that bind the symbols."""
+    return [
+        Port(f"extent{i}", TensorType.of((symbol(name),), "u8"))
+        for i, (name, _) in enumerate(trial.sample)
+    ]
 
 
 def plan_code(plan: Plan, choices: Mapping[str, Sequence[int]], setting: Setting) -> Code:

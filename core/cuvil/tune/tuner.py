@@ -21,6 +21,7 @@ from cuvil.ir.text import print_ir
 from cuvil.pipeline import Progress, Setting
 from cuvil.plan.plan import Plan
 from cuvil.plan.templates import Templates, question
+from cuvil.tune.extents import size_at
 from cuvil.tune.measure import Clock, fastest
 from cuvil.tune.records import Records, choice_of, text_of
 from cuvil.tune.trials import Trial, load_trials, trial_of_op, trials_of
@@ -78,11 +79,10 @@ class Tuner:
         """For kernels that can be cut in several ways: name -> the row's numbers."""
         found: dict[str, Asked] = {}
         for name, (trial, count) in trials_of(plan).items():
-            names = _cuts(trial.kernel, plan, setting)
+            names = _cuts(trial, plan, setting)
             if len(names) > 1:
-                found[name] = Asked(
-                    _text(trial.kernel), names, _of_kernel(trial, names), trial.bytes * count
-                )
+                weight = trial.bytes * count
+                found[name] = Asked(_text(trial), names, _of_kernel(trial, names), weight)
         answers = self._answers(found, setting)
         if not setting.here and self.asked and not self.known:
             raise OptionError(
@@ -95,7 +95,7 @@ class Tuner:
         self, plan: Plan, choices: Mapping[str, Sequence[int]], usual: Plan, setting: Setting
     ) -> bool:
         """Whether the whole model is at least as fast as by costs: neighbours may see to it that it
-        is not. Left open, and so true, where the inputs' extents are not known."""
+        is not. Left open, and so true, where the range of an input's extent has no end."""
         if not setting.here or not runs_on_zeros(plan):
             return True
         self.progress("tune: the whole model")
@@ -186,18 +186,22 @@ def _of_kernel(trial: Trial, names: Sequence[str]) -> Callable[[], Candidates]:
     return lambda: {name: (trial, choice_of(name)) for name in names}
 
 
-def _cuts(kernel: nest.KernelOp, plan: Plan, setting: Setting) -> list[str]:
+def _cuts(trial: Trial, plan: Plan, setting: Setting) -> list[str]:
+    kernel, sample = trial.kernel, dict(trial.sample)
     template = kernel.body.block.first_op
     if not is_template(kernel) or not isinstance(template, nest.TemplateOp):
         return []
     dims = [d for sizes in template.spec.data.values() for d in sizes.data]  # type: ignore[attr-defined]
-    if not all(isinstance(d, int) for d in dims):
+    dims += [op.expr.data[0] for op in kernel.walk() if isinstance(op, nest.DimOp)]
+    if any(size_at(d, sample) is None for d in dims):
         return []
     facts = setting.variant.facts
     row = row_for(setting.rows, template.kind.data, facts)
     return [text_of(c) for c in row.choices(template, facts, SlotTable(plan.symbols))]
 
 
-def _text(kernel: nest.KernelOp) -> str:
-    """The kernel as text, whatever it is called."""
-    return print_ir(renamed(kernel, "kernel"))
+def _text(trial: Trial) -> str:
+    """The kernel as text, whatever it is called, and the extents that matter to it."""
+    text = print_ir(renamed(trial.kernel, "kernel"))
+    matter = [f"{name} = {extent}\n" for name, extent in trial.sample if name in text]
+    return "".join([text, *matter])

@@ -14,6 +14,7 @@ from cuvil.codegen.weights_file import write_weights
 from cuvil.engine.engine import Engine
 from cuvil.pipeline import Setting, workers
 from cuvil.plan.plan import Plan
+from cuvil.tune.extents import sample_of, zeros_at
 from cuvil.tune.measure import Clock, interleaved
 from cuvil.tune.trials import load_code, plan_code
 from cuvil_runtime import default_threads
@@ -44,7 +45,7 @@ def gain_of(
             calls = {}
             for name, code, objects, image in zip("tu", codes, parts, weights, strict=True):
                 engine = Engine(load_code(code, objects, threads=count, weights=image))
-                feed = engine.zeros()
+                feed = zeros_at(usual.inputs, sample_of(usual))
                 calls[name] = lambda run=engine.model.run, feed=feed: run(feed)
             samples = interleaved(calls, seconds / len(threads), clock)
             ratios = [u / t for t, u in zip(samples["t"], samples["u"], strict=True)]
@@ -60,5 +61,7 @@ def _weights(plan: Plan, code: Code, path: Path) -> str | None:
 
 
 def runs_on_zeros(plan: Plan) -> bool:
-    """Whether all inputs have known extents, so that zeros are as good as others for timing."""
-    return not plan.symbols and all(p.type.dtype.numpy != np.dtype(object) for p in plan.inputs)
+    """Whether extents of all inputs are known, or in ranges with an end, so that zeros are as good
+    as others for timing."""
+    known = len(sample_of(plan)) == len(plan.symbols)
+    return known and all(p.type.dtype.numpy != np.dtype(object) for p in plan.inputs)

@@ -5,14 +5,21 @@ Fill an `AttentionSpec`, call `emit_attention`; the host program asks `task_coun
 """
 
 from cuvil.codegen.attention.kernel import emit_attention
-from cuvil.codegen.attention.schedule import emit_task_count, scratch_bytes, task_count
-from cuvil.codegen.attention.spec import AttentionSpec, BatchDim, Keys, Rows
+from cuvil.codegen.attention.schedule import (
+    alternatives,
+    emit_task_count,
+    scratch_bytes,
+    task_count,
+)
+from cuvil.codegen.attention.spec import AttentionChoice, AttentionSpec, BatchDim, Keys, Rows
 
 __all__ = [
+    "AttentionChoice",
     "AttentionSpec",
     "BatchDim",
     "Keys",
     "Rows",
+    "alternatives",
     "emit_attention",
     "emit_task_count",
     "scratch_bytes",

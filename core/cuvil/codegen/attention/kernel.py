@@ -36,8 +36,8 @@ def emit_attention(
     functions = [(p.width, panel_function(function, spec, facts, epilogue, p)) for p in panels]
     with for_range(b, at.value(first), at.value(last)) as unit:
         batch, nth = unravel(at, unit, [0, cut.panels])
-        row = at.mul(nth, panel_width(facts))
-        rows = at.minimum(panel_width(facts), at.sub(at.size(spec.rows.extent), row))
+        row = at.mul(nth, panel_width(spec, facts))
+        rows = at.minimum(panel_width(spec, facts), at.sub(at.size(spec.rows.extent), row))
         indices = unravel(at, batch, [at.size(dim.extent) for dim in spec.batch])
         values = [at.value(x) for x in (row, rows, *indices)]
         _choose(b, functions, [buffers, dims, scratch, *values], at.value(rows))

@@ -112,7 +112,7 @@ class _Panel:
     # -- keys ----------------------------------------------------------------------------------
     def _all_keys(self, keys: Index) -> list[ir.Value]:
         """Sums of values in scratch; returns the sums of weights."""
-        at, block = self.at, key_block(self.facts, self.panel)
+        at, block = self.at, key_block(self.spec, self.facts, self.panel)
         start = self.softmax.start()
         if isinstance(keys, int) and keys <= block:
             return self._block(None, 0, keys, start)[self.panel.vectors :]

@@ -6,11 +6,11 @@ panel's own queries is ever packed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
-from cuvil.codegen.attention.spec import AttentionSpec
+from cuvil.codegen.attention.spec import AttentionChoice, AttentionSpec
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.facts import TargetFacts
@@ -63,7 +63,7 @@ class Panel:
 
 def make_panels(spec: AttentionSpec, facts: TargetFacts) -> tuple[Panel, ...]:
     """The panels that the extents need, widest first; a narrower one is for the last queries."""
-    widest, lanes = _vectors(facts), facts.lanes("f32")
+    widest, lanes = _vectors(spec, facts), facts.lanes("f32")
     counts = [widest]
     while counts[-1] > 1:
         counts.append(counts[-1] // 2)
@@ -75,13 +75,16 @@ def make_panels(spec: AttentionSpec, facts: TargetFacts) -> tuple[Panel, ...]:
     return tuple(_panel(spec, facts, count) for count in counts)
 
 
-def panel_width(facts: TargetFacts) -> int:
+def panel_width(spec: AttentionSpec, facts: TargetFacts) -> int:
     """Queries of the widest panel."""
-    return _vectors(facts) * facts.lanes("f32")
+    return _vectors(spec, facts) * facts.lanes("f32")
 
 
-def key_block(facts: TargetFacts, panel: Panel) -> int:
-    """Keys whose scores of one panel take about two thirds of L1: whole tiles."""
+def key_block(spec: AttentionSpec, facts: TargetFacts, panel: Panel) -> int:
+    """Keys whose scores of one panel lie in scratch: whole tiles, by cost about two thirds of
+    L1."""
+    if spec.choice.tiles:
+        return spec.choice.tiles * panel.keys
     most = facts.l1_bytes * 2 // 3 // (4 * panel.width)
     return max(4, most // panel.keys) * panel.keys
 
@@ -113,7 +116,7 @@ def scratch_of(spec: AttentionSpec, facts: TargetFacts, panel: Panel) -> Scratch
     """The layout of scratch for a panel: each part begins at a multiple of 64 bytes."""
     sizes = (
         spec.width * panel.width,
-        (key_block(facts, panel) + UNROLL) * panel.width,
+        (key_block(spec, facts, panel) + UNROLL) * panel.width,
         sum(piece.width for piece in panel.pieces) * panel.width,
         panel.width,
     )
@@ -140,7 +143,7 @@ class Cut:
 
 def make_cut(spec: AttentionSpec, facts: TargetFacts, at: Arith) -> Cut:
     """The task space for the extents that `at` sees."""
-    width = panel_width(facts)
+    width = panel_width(spec, facts)
     panels = at.ceil_div(at.size(spec.rows.extent), width)
     units = at.mul(at.product([at.size(dim.extent) for dim in spec.batch]), panels)
     cost = at.mul(at.maximum(1, at.size(spec.keys.extent)), 2 * width * (spec.width + spec.columns))
@@ -168,8 +171,30 @@ def _spare(facts: TargetFacts) -> int:
     return 1 if facts.fma else 2
 
 
-def _vectors(facts: TargetFacts) -> int:
+def alternatives(spec: AttentionSpec, facts: TargetFacts) -> list[AttentionChoice]:
+    """Choices for a spec, the cut of costs first; each gives another cut: panels of other widths,
+    shorter and longer blocks of keys, other tiles of the result."""
+    usual = replace(spec, choice=AttentionChoice())
+    panel = make_panels(usual, facts)[0]
+    own = AttentionChoice(
+        _vectors(usual, facts), key_block(usual, facts, panel) // panel.keys, panel.rows
+    )
+    choices = [own]
+    choices += [replace(own, vectors=n, rows=0) for n in (1, 2, 4) if _keys(facts, n) > 1]
+    choices += [replace(own, tiles=max(1, n)) for n in (own.tiles // 2, own.tiles * 2)]
+    choices += [replace(own, rows=n) for n in (own.rows // 2, own.rows * 2)]
+    found: dict[object, AttentionChoice] = {}
+    for choice in choices:
+        cut = replace(spec, choice=choice)
+        panels = make_panels(cut, facts)
+        found.setdefault((panels, tuple(key_block(cut, facts, p) for p in panels)), choice)
+    return list(found.values())
+
+
+def _vectors(spec: AttentionSpec, facts: TargetFacts) -> int:
     """Vectors of queries of the widest panel: tiles of scores keep enough keys."""
+    if spec.choice.vectors:
+        return spec.choice.vectors
     for vectors in (4, 2):
         fits = vectors * facts.lanes("f32") <= _MOST_QUERIES
         if fits and _keys(facts, vectors) >= _LEAST_KEYS:
@@ -194,14 +219,14 @@ def _result_tile(spec: AttentionSpec, facts: TargetFacts, width: int) -> tuple[i
     extent = spec.rows.extent
     needed = min(width, extent) if isinstance(extent, int) else width
     best, chosen = 0.0, (1, 1)
-    rows = 1
-    while rows <= width and rows < 2 * needed:
+    heights = [1 << n for n in range(width.bit_length())]
+    wanted = min(spec.choice.rows, width)
+    for rows in (h for h in heights if (h == wanted if wanted else h < 2 * needed)):
         for across in range(1, min(4, count) + 1):
             even = count / -(-count // across)
             fits = rows * across + across + _spare(facts) <= facts.vector_registers
             if width % rows == 0 and fits and rows * even / (rows + even) > best:
                 best, chosen = rows * even / (rows + even), (rows, across)
-        rows *= 2
     return chosen
 
 

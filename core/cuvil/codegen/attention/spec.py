@@ -43,13 +43,23 @@ class Keys:
 
 
 @dataclass(frozen=True)
+class AttentionChoice:
+    """A cut that was measured. vectors: of queries, of the widest panel; tiles: of keys, whose
+    scores lie in scratch together; rows: of the result's register tile. 0: as costs say."""
+
+    vectors: int = 0
+    tiles: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
 class AttentionSpec:
     """One attention kernel.
 
     width: elements of a query; q_step, k_step: from one of them to the next. columns: of V.
     mask: "" for none, "add" for floats, "select" for bytes that are zero where the score is
     `fill`. causal: query m does not see keys behind the m-th. q_at ... mask_at: indices into the
-    kernel's `buffers`.
+    kernel's `buffers`. choice: how it is cut, where costs are not to decide.
     """
 
     batch: tuple[BatchDim, ...]
@@ -68,3 +78,4 @@ class AttentionSpec:
     v_at: int = 2
     c_at: int = 3
     mask_at: int = 4
+    choice: AttentionChoice = AttentionChoice()

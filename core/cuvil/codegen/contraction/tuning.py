@@ -12,13 +12,12 @@ _MOST_BLOCKS = 4  # of a sum: with more, joining them costs more than any cache 
 
 
 def alternatives(spec: ContractionSpec, facts: TargetFacts) -> list[CutChoice]:
-    """Choices for a spec whose extents are known, the cut of costs first; each gives another cut.
+    """Choices for a spec, the cut of costs first; each gives another cut.
 
-    Tiles of other shapes, rows that come out even, other blocks of the sum, rows of A packed or
-    not. None where an extent is symbolic.
+    Tiles of other shapes, rows that come out even where their number is known, other blocks of the
+    sum, rows of A packed or not. None where what is summed, or a row of results, is symbolic.
     """
-    outer = [d.extent for d in spec.batch] + [d.extent for d in spec.rows]
-    if not all(isinstance(e, int) for e in (*outer, *(d.extent for d in spec.k), spec.n)):
+    if not all(isinstance(e, int) for e in (*(d.extent for d in spec.k), spec.n)):
         return []
     usual = make_schedule(spec, facts)
     found = {usual: cut_of(usual)}
@@ -44,7 +43,8 @@ def _tiles(spec: ContractionSpec, facts: TargetFacts, usual: Schedule) -> list[C
 def _even(spec: ContractionSpec, most: int) -> int:
     """The least rows per tile that give as few tiles along the last dim."""
     extent = spec.rows[-1].extent
-    assert isinstance(extent, int)
+    if not isinstance(extent, int):
+        return most
     return -(-extent // max(1, -(-extent // most))) or 1
 
 

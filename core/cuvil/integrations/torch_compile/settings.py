@@ -19,13 +19,14 @@ class Settings:
     """Options of the backend.
 
     fallback: "eager" runs in torch what cannot be compiled, "error" refuses it. precision,
-    opt_level, winograd, threads, cache: as for `cuvil.compile`. base: all of these options at once.
+    opt_level, winograd, tune, threads, cache: as for `cuvil.compile`. base: all of these at once.
     """
 
     fallback: str = "eager"
     precision: str = "fp32"
     opt_level: int | str = 2
     winograd: bool = True
+    tune: float | str = 0.0
     threads: int | None = None
     cache: bool = True
     base: Options | None = None
@@ -54,4 +55,5 @@ class Settings:
             precision=self.precision,
             opt_level=self.opt_level,  # type: ignore[arg-type]
             disable_kernels=() if self.winograd else ("winograd",),
+            tune=self.tune,  # type: ignore[arg-type]
         )
