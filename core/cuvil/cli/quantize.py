@@ -36,7 +36,9 @@ def quantised(
         made = str(Path(folder, Path(file).name))
         try:
             if mode == "dynamic":
-                tools.quantize_dynamic(file, made, weight_type=tools.QuantType.QInt8)
+                tools.quantize_dynamic(
+                    file, made, weight_type=tools.QuantType.QInt8, per_channel=True
+                )
             else:
                 tools.quantize_static(
                     file, made, _reader(tools, Path(data)), per_channel=True,
