@@ -66,13 +66,10 @@ def compile_cached(
     The cache stays out of it where the user has fusion patterns, or custom operators of which it
     cannot be told what they do: these are not in the key.
     """
-    if getattr(modules.get("cuvil.rewrite.user"), "PATTERNS", None):
+    known = _with_custom(wanted)
+    if known is None:
         return compile_uncached(source, wanted, threads, progress)
-    if getattr(modules.get("cuvil.ops.custom.registry"), "OPERATORS", None):
-        custom: list[str] | None = lazy.identities()
-        if custom is None:
-            return compile_uncached(source, wanted, threads, progress)
-        wanted = replace(wanted, custom=tuple(custom))
+    wanted = known
     store = open_store()
     request = None if store is None else _request(source, wanted, store)
     if store is None or request is None:
@@ -93,6 +90,27 @@ def compile_cached(
             _warn_unusable(error)
             loaded: Engine = lazy.load_built(build, threads)
             return loaded
+
+
+def find_cached(source: Any, wanted: Wanted, threads: int | None) -> Engine | None:
+    """What `compile_cached` would find; None where it would compile."""
+    known = _with_custom(wanted)
+    store = None if known is None else open_store()
+    if known is None or store is None:
+        return None
+    request = _request(source, known, store)
+    return None if request is None else _find(store, request, threads)
+
+
+def _with_custom(wanted: Wanted) -> Wanted | None:
+    """With what is known of the user's operators; None where the cache cannot know them, or there
+    are patterns."""
+    if getattr(modules.get("cuvil.rewrite.user"), "PATTERNS", None):
+        return None
+    if not getattr(modules.get("cuvil.ops.custom.registry"), "OPERATORS", None):
+        return wanted
+    custom: list[str] | None = lazy.identities()
+    return None if custom is None else replace(wanted, custom=tuple(custom))
 
 
 def _lock(store: Store, request: Request, held: ExitStack, progress: Progress) -> None:

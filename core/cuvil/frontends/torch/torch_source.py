@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,7 +19,7 @@ from cuvil.frontends.torch.importer import import_fx
 from cuvil.frontends.torch.signature import value_of
 from cuvil.ir.graph import Graph
 
-__all__ = ["TorchSource"]
+__all__ = ["TorchSource", "fingerprint_of"]
 
 
 class TorchSource(GraphSource):
@@ -37,16 +37,14 @@ class TorchSource(GraphSource):
 
     def fingerprint(self) -> bytes:
         """A digest of the nodes, of what torch knows of their values, and of the constants."""
+        return fingerprint_of(self.nodes_digest(), self.tensors())
+
+    def nodes_digest(self) -> bytes:
+        """A digest of the graph without its constants."""
         digest = hashlib.blake2b(digest_size=32, person=b"cuvil.torch")
         digest.update(f"{torch.__version__} {self.name}\n".encode())
         for line in _lines(self.module):
             digest.update(line.encode())
-        contents = self.tensors()
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            hashes = pool.map(_digest_of, [tensor for _, tensor in contents])
-            for (name, tensor), found in zip(contents, hashes, strict=True):
-                digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-                digest.update(found)
         return digest.digest()
 
     def tensors(self) -> list[tuple[str, torch.Tensor]]:
@@ -59,6 +57,17 @@ class TorchSource(GraphSource):
     def graph(self) -> Graph:
         """The graph of the module."""
         return import_fx(self.module, constants=self.constants, name=self.name)
+
+
+def fingerprint_of(nodes: bytes, tensors: Sequence[tuple[str, torch.Tensor]]) -> bytes:
+    """Of a graph with this digest of its nodes, that reads these tensors."""
+    digest = hashlib.blake2b(nodes, digest_size=32, person=b"cuvil.torch")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        hashes = pool.map(_digest_of, [tensor for _, tensor in tensors])
+        for (name, tensor), found in zip(tensors, hashes, strict=True):
+            digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+            digest.update(found)
+    return digest.digest()
 
 
 def _digest_of(tensor: torch.Tensor) -> bytes:

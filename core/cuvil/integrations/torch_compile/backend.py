@@ -16,7 +16,9 @@ from torch.fx import GraphModule
 
 from cuvil.frontends.torch import decompositions
 from cuvil.integrations.torch_compile.compiled import Compiled
+from cuvil.integrations.torch_compile.observe import is_watched
 from cuvil.integrations.torch_compile.overlap import apart
+from cuvil.integrations.torch_compile.recall import graph_key, recall, remember
 from cuvil.integrations.torch_compile.settings import Settings
 
 __all__ = ["backend"]
@@ -47,23 +49,38 @@ def backend(
         return module.forward
     guard_numbers(example_inputs)
     statics = frozenset(map(id, static_tensors(module, example_inputs)))
+    known = settings.cache and not is_watched()
+    key = graph_key(module, example_inputs, statics) if known else None
+    lower = partial(lowered, module, settings=settings, statics=statics, key=key)
+    quick = None if key is None else recall(key, example_inputs, statics, settings)
+    return lower(example_inputs) if quick is None else recalled(quick, lower)
+
+
+def lowered(
+    module: GraphModule,
+    inputs: Sequence[Any],
+    *,
+    settings: Settings,
+    statics: frozenset[int],
+    key: str | None,
+) -> Callable[..., Any]:
+    """A captured graph by way of AOTAutograd. key: what is remembered of it, where it may be."""
     compiler = partial(Compiled, settings=settings, statics=statics, origin=module)
     written: set[int] = set()
     direct: list[Compiled] = []
-    count = len(example_inputs)
 
     def compile_inference(gm: GraphModule, example_inputs: Sequence[Any]) -> Compiled:
         places = written_inputs()
         written.update(places)
         made = compiler(gm, written=places)
-        if is_functional(gm, count):
+        if is_functional(gm, len(inputs)):
             direct.append(made)
         return made
 
     try:
         compiled: Callable[..., Any] = aot_module_simplified(
             module,
-            list(example_inputs),
+            list(inputs),
             fw_compiler=compile_inference,
             inference_compiler=compile_inference,
             decompositions=decompositions(),
@@ -76,16 +93,36 @@ def backend(
         compiler(module).give_up(f"torch cannot lower it: {error}")
         return module.forward
     if direct:
-        return quickly(direct[0], compiled)
+        return quickly(direct[0], compiled, key)
     return apart(compiled, module.forward, written) if written else compiled
 
 
-def quickly(made: Compiled, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls the engine without AOTAutograd's wrapper, and with it where the engine declines."""
+def quickly(made: Compiled, compiled: Callable[..., Any], key: str | None) -> Callable[..., Any]:
+    """Calls the engine without AOTAutograd's wrapper, and with it where the engine declines.
+    key: under which what was made is remembered after the first call."""
+    if key is not None:
+        made.made = partial(remember, key, made.module)
 
     def run(*args: Any) -> Any:
         found = made.quick(args)
         return compiled(*args) if found is None else found
+
+    return run
+
+
+def recalled(
+    quick: Callable[..., Any], lower: Callable[[Sequence[Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """Calls an engine from the cache; the graph is lowered once a call needs more."""
+    rest: list[Callable[..., Any]] = []
+
+    def run(*args: Any) -> Any:
+        found = None if rest else quick(args)
+        if found is not None:
+            return found
+        if not rest:
+            rest.append(lower(args))
+        return rest[0](*args)
 
     return run
 

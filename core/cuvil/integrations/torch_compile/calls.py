@@ -16,7 +16,7 @@ from cuvil.frontends.torch import signature_of
 from cuvil.frontends.torch.signature import Input, Output
 from cuvil.integrations.torch_compile.views import Views
 
-__all__ = ["Call"]
+__all__ = ["Call", "native_call"]
 
 Take = Callable[[Any], Any]
 Quick = Callable[[Sequence[Any]], Any]
@@ -27,7 +27,8 @@ class Call:
 
     quick: the same in one step for plain, dense tensors; None for all others, and where one of the
     tensors `watched`, rows of `Constants.placed`, is another one or was written to.
-    views: results that torch makes in place of the engine's.
+    views: results that torch makes in place of the engine's. is_plain: the engine's results are the
+    call's. ports: where the inputs stand and the axes of the outputs, as plain data.
     """
 
     def __init__(
@@ -48,17 +49,12 @@ class Call:
         self._gives = [_giver(i.dtype, o.axes) for i, o in zip(infos, tensors, strict=True)]
         self._spec = signature.spec
         self._views = views
-        self._is_plain = len(tensors) == len(self._outputs) and signature.spec.type in (list, tuple)
-        self._is_plain &= not views and all(o.kind == "tensor" for o in tensors)
-        self._native = engine.model.tensor_call(
-            torch.Tensor.__dlpack_c_exchange_api__,
-            (torch.Tensor, torch.nn.Parameter),
-            "is_neg",
-            [(i.place, i.is_size, i.axes) for i in signature.inputs],
-            [o.axes for o in tensors],
-            watched,
-        )
-        self.quick: Quick = self._native if self._is_plain else self._quick
+        self.is_plain = len(tensors) == len(self._outputs) and signature.spec.type in (list, tuple)
+        self.is_plain &= not views and all(o.kind == "tensor" for o in tensors)
+        inputs = [(i.place, i.is_size, i.axes) for i in signature.inputs]
+        self.ports = {"inputs": inputs, "outputs": [o.axes for o in tensors]}
+        self._native = native_call(engine, inputs, self.ports["outputs"], watched)
+        self.quick: Quick = self._native if self.is_plain else self._quick
 
     def __call__(self, args: Sequence[Any]) -> Any:
         found = self.quick(args)
@@ -75,13 +71,25 @@ class Call:
 
     def _packed(self, found: list[Any], args: Sequence[Any]) -> Any:
         """In the structure of the module's result."""
-        if self._is_plain:
+        if self.is_plain:
             return found
         rest = iter(found)
         leaves = [_leaf(o, rest, args) for o in self._outputs]
         if self._views:
             leaves = self._views.put(leaves, args)
         return tree_unflatten(leaves, self._spec)
+
+
+def native_call(
+    engine: Engine,
+    inputs: Sequence[tuple[int, bool, Sequence[int]]],
+    outputs: Sequence[Sequence[int]],
+    watched: Sequence[tuple[int, torch.Tensor, bool]],
+) -> Quick:
+    """Runs an engine with torch's tensors in one step, see `Model.tensor_call`."""
+    table = torch.Tensor.__dlpack_c_exchange_api__
+    classes = (torch.Tensor, torch.nn.Parameter)
+    return engine.model.tensor_call(table, classes, "is_neg", inputs, outputs, watched)
 
 
 def _leaf(port: Output, rest: Any, args: Sequence[Any]) -> Any:

@@ -47,7 +47,7 @@ class Compiled:
     statics: ids of parameters and buffers. Weights become part of the code: every call checks that
     they are the same, and unchanged; for others the graph is compiled anew. written: places of
     inputs that are no constants all the same. quick: runs the newest engine, or gives None where
-    the call needs another look.
+    the call needs another look. made: is told of engines of a graph that writes to nothing.
     """
 
     _boxed_call = True  # AOTAutograd passes arguments as one list
@@ -77,6 +77,7 @@ class Compiled:
         self._changes: Counter[int] = Counter()
         self.engines: list[tuple[Constants, Run]] = []
         self.quick: Run = nothing
+        self.made: Callable[[Constants, Call], Any] | None = None
 
     def __call__(self, args: list[Any]) -> Any:
         found = self.quick(args)
@@ -102,6 +103,8 @@ class Compiled:
         run = self._compiled(constants)
         self.engines.insert(0, (constants, run))
         self.quick = run.quick if isinstance(run, Call) else nothing
+        if isinstance(run, Call) and self.made is not None and not self.written:
+            self.made(constants, run)
         return run(args)
 
     def _compiled(self, constants: Constants) -> Run:

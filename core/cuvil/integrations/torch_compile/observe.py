@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cuvil.integrations.torch_compile.compiled import Compiled
 
-__all__ = ["observed", "tell"]
+__all__ = ["is_watched", "observed", "tell"]
 
 _WATCHING: list[list[Compiled]] = []
 
@@ -26,6 +26,11 @@ def observed() -> Iterator[list[Compiled]]:
         yield found
     finally:
         _WATCHING[:] = [w for w in _WATCHING if w is not found]
+
+
+def is_watched() -> bool:
+    """Whether somebody wants to see graphs."""
+    return bool(_WATCHING)
 
 
 def tell(compiled: Compiled) -> None:
