@@ -32,6 +32,12 @@ def test_a_file_of_onnx(cuvil: Command, dense: Path, tmp_path: Path) -> None:
     assert cuvil("build", tmp_path / "cuvil.yaml", "--json").json["manifest"]["name"] == "net"
 
 
+def test_how_programs_take_the_model(cuvil: Command, dense: Path, tmp_path: Path) -> None:
+    lines = f"model: {{source: ./{dense.name}}}\noutput: out\ntarget: {{runtime: static}}\n"
+    made = cuvil("build", written(tmp_path, lines), "--json").json["files"]
+    assert Path(made["a"]).suffix == ".a" and "so" not in made
+
+
 @pytest.mark.parametrize("mode", ["dynamic", "static"])
 def test_quantised_weights(cuvil: Command, tmp_path: Path, mode: str) -> None:
     pytest.importorskip("onnxruntime.quantization", reason="needs onnxruntime: tools/setup bench")
@@ -90,7 +96,12 @@ def test_what_a_file_says(tmp_path: Path) -> None:
         ("model: ./a.onnx", "model is to hold keys"),
         ("precision: fp32", "model.source is missing: hf://org/name, ./folder or file.onnx"),
         ("model: {sourc: a}", "there is no key model.sourc; there are model.source"),
-        ("target: {runtime: fast}", "there is no key target.runtime"),
+        ("target: {speed: fast}", "there is no key target.speed"),
+        ("target: {runtime: fast}\nmodel: {source: a}", "one of shared, static, object"),
+        (
+            "target: {runtime: static}\noutput: libm.so\nmodel: {source: a}",
+            "'static', a file .a, but output is",
+        ),
         ("quantization: int8\nmodel: {source: cuvil.yaml}", "quantization.mode is 'int8': one of"),
         (
             "quantization: dynamic\nmodel: {source: cuvil.yaml}",

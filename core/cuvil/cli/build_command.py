@@ -25,15 +25,16 @@ def build(
 
     Its keys: model.source (hf://org/name, a folder of save_pretrained, a model file), model.task,
     model.max_length, model.pad_to_multiple_of, precision, quantization.mode, quantization.data,
-    opt_level, tune, target.platform, target.cpu, target.features, name, output.
+    opt_level, tune, target.platform, target.cpu, target.features, target.runtime, name, output.
     """
     from cuvil.aot.write import compile_to_folder, split_output
     from cuvil.cli.compile_command import tell
     from cuvil.cli.console import print_json, progress
-    from cuvil.cli.project import read_project
+    from cuvil.cli.project import RUNTIMES, read_project
 
     read = read_project(project)
     folder, stem, kinds = split_output(read.output)
+    kinds = (RUNTIMES[read.runtime],) if read.runtime else kinds
     options = arg.options_of(
         target=read.platform, cpu=read.cpu, features=read.features, precision=read.precision,
         opt_level=str(read.opt_level), name=read.name or stem, tune=read.tune,

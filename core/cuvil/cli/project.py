@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError:  # transformers brings it, and nothing else needs it
     yaml = None
 
-__all__ = ["KEYS", "Project", "read_project"]
+__all__ = ["KEYS", "RUNTIMES", "Project", "read_project"]
 
 KEYS: Mapping[str, type] = {
     "model.source": str,
@@ -32,17 +32,25 @@ KEYS: Mapping[str, type] = {
     "target.platform": str,
     "target.cpu": str,
     "target.features": str,
+    "target.runtime": str,
     "name": str,
     "output": str,
 }
 
 
+RUNTIMES: Mapping[str, str] = {"shared": "so", "static": "a", "object": "o"}
+
+
 @dataclass(frozen=True)
 class Project:
-    """A project file. source: `hf://org/name`, or a path of an ONNX file, a file of torch, or a
-    folder of `save_pretrained`, seen from the file's folder. task: of transformers, for the first
-    and the last of these. mode, data: of `quantize.quantised`; "" for none. The others are options
-    of `cuvil compile` by other names; output and data are seen from the file's folder, too."""
+    """A project file.
+
+    source: `hf://org/name`, or a path of an ONNX file, a file of torch, or a folder of
+    `save_pretrained`, seen from the file's folder. task: of transformers, for the first and the
+    last of these. mode, data: of `quantize.quantised`; "" for none. runtime: of `RUNTIMES`, how
+    programs take the model with its runtime; "" where output says so. The others are options of
+    `cuvil compile` by other names; output and data are seen from the file's folder, too.
+    """
 
     file: Path
     source: str
@@ -57,6 +65,7 @@ class Project:
     platform: str = "cpu"
     cpu: str = ""
     features: str = ""
+    runtime: str = ""
     name: str = ""
     output: str = "build"
 
@@ -85,6 +94,7 @@ def read_project(path: str | os.PathLike[str]) -> Project:
         fields["data"] = _place(file, fields["data"])
     fields["output"] = _place(file, fields.get("output", "build"))
     project = Project(file, **fields)
+    _check_runtime(project)
     _check_quantization(project)
     _check_source(project)
     return project
@@ -126,6 +136,18 @@ def _check(file: Path, key: str, value: Any) -> None:
 
 def _place(file: Path, word: str) -> str:
     return word if word.startswith("hf://") else os.path.join(file.parent, os.path.expanduser(word))
+
+
+def _check_runtime(project: Project) -> None:
+    file, runtime = project.file, project.runtime
+    if runtime and runtime not in RUNTIMES:
+        raise OptionError(f"{file}: target.runtime is '{runtime}': one of {', '.join(RUNTIMES)}")
+    ending = Path(project.output).suffix.removeprefix(".")
+    if runtime and ending in RUNTIMES.values() and ending != RUNTIMES[runtime]:
+        raise OptionError(
+            f"{file}: target.runtime is '{runtime}', a file .{RUNTIMES[runtime]}, but output is "
+            f"{project.output}: name a folder, or leave one of the two out"
+        )
 
 
 def _check_quantization(project: Project) -> None:
