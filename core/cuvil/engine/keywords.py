@@ -23,11 +23,12 @@ class Keywords(TypedDict, total=False):
     bfloat16, and sums in float32: about three digits are right; "fp16" stores weights as float16
     and computes in float32. enable_fp16: products in 16 bits, which is precision "bf16".
     opt_level: 0 to 3 or "O0" to "O3". enable_graph_fusion: whether rewrite rules run.
-    enable_op_scheduling: whether kernels may run in another order than the model's, where they need
-    less memory then. winograd: whether convolutions by few taps may be computed with fewer products:
-    at about twice the rounding error of a plain sum, and an infinity or NaN in the image may spoil neighbours of the results that it reaches. variant: the backend's build to use, by
-    default the best. memory_plan: "static", or "dynamic" (see `Options`). passes: names of rule
-    groups or rules (None: all that are on); disable_rules, enable_rules: single ones.
+    enable_op_scheduling: whether kernels may run in another order than the model's, where they
+    need less memory then. winograd: whether convolutions by few taps may be computed with fewer
+    products: at about twice the rounding error of a plain sum, and an infinity or NaN in the
+    image may spoil neighbours of the results that it reaches. variant: the backend's build to
+    use, by default the best. memory_plan: "static", or "dynamic" (see `Options`). passes: names
+    of rule groups or rules (None: all that are on); disable_rules, enable_rules: single ones.
 
     dims: symbol -> extent. bounds: symbol -> (least, greatest or None). dynamic_shapes: symbol ->
     what it may be, such as "128..512, multiple of 8" or (128, 512, 8), or input -> {axis: such};

@@ -88,15 +88,14 @@ def _is_overridden() -> bool:
 
 def _state() -> str:
     """What of torch's settings may change which operators a graph becomes."""
-    backends = torch.backends
     return repr((
         torch.__version__, torch.is_grad_enabled(), torch.is_inference_mode_enabled(),
         torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"),
         torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.get_float32_matmul_precision(), backends.mkldnn.enabled,
-        backends.cuda.flash_sdp_enabled(), backends.cuda.math_sdp_enabled(),
-        backends.cuda.mem_efficient_sdp_enabled(), torch._functorch.config.get_hash(),
+        torch.get_float32_matmul_precision(), torch.backends.mkldnn.enabled,
+        torch._C._get_flash_sdp_enabled(), torch._C._get_math_sdp_enabled(),
+        torch._C._get_mem_efficient_sdp_enabled(), torch._functorch.config.get_hash(),
     ))  # fmt: skip
 
 
