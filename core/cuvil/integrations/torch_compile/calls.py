@@ -52,8 +52,9 @@ class Call:
         self.is_plain = len(tensors) == len(self._outputs) and signature.spec.type in (list, tuple)
         self.is_plain &= not views and all(o.kind == "tensor" for o in tensors)
         inputs = [(i.place, i.is_size, i.axes) for i in signature.inputs]
-        self.ports = {"inputs": inputs, "outputs": [o.axes for o in tensors]}
-        self._native = native_call(engine, inputs, self.ports["outputs"], watched)
+        outputs = [o.axes for o in tensors]
+        self.ports = {"inputs": inputs, "outputs": outputs}
+        self._native = native_call(engine, inputs, outputs, watched)
         self.quick: Quick = self._native if self.is_plain else self._quick
 
     def __call__(self, args: Sequence[Any]) -> Any:
