@@ -3,6 +3,9 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("@rules_python//python:defs.bzl", "py_library")
 
+# NDEBUG: the macros of Python's headers test the types of what they are given without it.
+_COPTS = ["-O2", "-DNDEBUG", "-fomit-frame-pointer", "-fvisibility=hidden", "-fexceptions"]
+
 def pybind_extension(name, module, srcs, copts = [], deps = [], **kwargs):
     """Builds `module`.so, a name without an ABI tag, which Python imports all the same.
 
@@ -17,7 +20,7 @@ def pybind_extension(name, module, srcs, copts = [], deps = [], **kwargs):
     cc_binary(
         name = module + ".so",
         srcs = srcs,
-        copts = ["-O2", "-fvisibility=hidden", "-fexceptions"] + copts,
+        copts = _COPTS + copts,
         linkshared = True,
         linkstatic = True,
         deps = deps + ["@cuvil_py//:headers"],

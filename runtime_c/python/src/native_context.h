@@ -67,7 +67,16 @@ bool write_back(Context *context, const Type &type, const int64_t *slots);
 
 Dict *new_dict(Context *context, const Type &key, int value_slots);
 int64_t *dict_put(Context *context, Dict *dict, const int64_t *key);
-Str read_str(PyObject *object);
+Str read_any_str(PyObject *object);
+
+/* Of an object that is a str and ready. */
+inline Str read_str(PyObject *object) {
+  if (!PyUnicode_IS_COMPACT_ASCII(object)) return read_any_str(object);
+  uint64_t length = static_cast<uint64_t>(PyUnicode_GET_LENGTH(object));
+  const char *data = reinterpret_cast<char *>(reinterpret_cast<PyASCIIObject *>(object) + 1);
+  return {data, length << KIND_BITS | ASCII};
+}
+
 PyObject *make_str(const Str &text);
 
 /* Addresses of the functions that compiled code calls, by name. */

@@ -9,7 +9,7 @@
 
 namespace cuvil::native {
 
-Str read_str(PyObject *object) {
+Str read_any_str(PyObject *object) {
   uint64_t kind =
       PyUnicode_IS_ASCII(object) ? uint64_t{ASCII} : static_cast<uint64_t>(PyUnicode_KIND(object));
   uint64_t length = static_cast<uint64_t>(PyUnicode_GET_LENGTH(object));
@@ -88,13 +88,13 @@ bool is_space(unsigned char c) { return c == ' ' || (c >= 9 && c <= 13) || (c >=
 
 enum { LEFT = 1, RIGHT = 2 };
 
-/* Of a text of 16 characters at most. */
-inline Str strip_short(Str s, int64_t sides) {
+inline Str strip_quick(Str s, int64_t sides) {
   int64_t length = length_of(s);
-  uint32_t kept = ~bits_of(spaces(short_text(s.data, length))) & ((1u << length) - 1);
+  uint32_t kept = ~bits_of(spaces(read_chars(s.data))) & ((1u << length) - 1);
   if (!kept) return ascii(s.data, 0);
-  int64_t start = sides & LEFT ? __builtin_ctz(kept) : 0;
-  int64_t stop = sides & RIGHT ? 32 - __builtin_clz(kept) : length;
+  int64_t start = __builtin_ctz(kept), stop = 32 - __builtin_clz(kept);
+  if (__builtin_expect(sides == LEFT, 0)) stop = length;
+  if (__builtin_expect(sides == RIGHT, 0)) start = 0;
   return ascii(s.data + start, stop - start);
 }
 
@@ -107,10 +107,8 @@ __attribute__((noinline)) Str strip_any(Context *context, Str s, int64_t sides) 
   return ascii(s.data + start, stop - start);
 }
 
-bool is_short(Str s) { return is_ascii(s) && length_of(s) <= SHORT_BYTES; }
-
 Str strip(Context *context, Str s, int64_t sides) {
-  return is_short(s) ? strip_short(s, sides) : strip_any(context, s, sides);
+  return is_quick(s) ? strip_quick(s, sides) : strip_any(context, s, sides);
 }
 
 bool among(const Str &set, uint32_t c) {
@@ -133,15 +131,12 @@ Chars flips_of(Chars text, char first) {
   return between(text, low, static_cast<unsigned char>(low + 25)) & 0x20;
 }
 
-/* Letters from `first` to `first` + 25 get their other case. */
-inline __attribute__((always_inline)) Str change_short(Context *context, Str s, char first) {
-  Chars text = short_text(s.data, length_of(s)) & first_bytes(length_of(s));
-  Chars flips = flips_of(text, first);
-  text ^= flips;
-  char *to = static_cast<char *>(allocate(context, SHORT_BYTES));
-  std::memcpy(to, &text, SHORT_BYTES);
-  if (bits_of(reinterpret_cast<Chars>(flips != 0))) return {to, s.meta};
-  context->cursor = to;
+/* Letters from `first` to `first` + 25 of a text of 16 at most get their other case. There is
+ * room for it; it is a copy even where nothing changes, which costs less than to guess. */
+inline Str change_short(Context *context, Str s, Chars text, char first) {
+  text ^= flips_of(text, first);
+  s.data = static_cast<char *>(std::memcpy(context->cursor, &text, SHORT_BYTES));
+  context->cursor += SHORT_BYTES;
   return s;
 }
 
@@ -160,17 +155,21 @@ Str change_long(Context *context, const Str &s, char first) {
 }
 
 __attribute__((noinline)) Str change_any(Context *context, Str s, char first) {
-  if (is_ascii(s)) return change_long(context, s, first);
-  return by_method(context, s, first == 'A' ? "lower" : "upper");
+  if (!is_ascii(s)) return by_method(context, s, first == 'A' ? "lower" : "upper");
+  if (length_of(s) > SHORT_BYTES) return change_long(context, s, first);
+  context->cursor = static_cast<char *>(allocate(context, SHORT_BYTES));
+  return change_short(context, s, copied(s.data, length_of(s)), first);
 }
 
-Str lower(Context *context, Str s) {
-  return is_short(s) ? change_short(context, s, 'A') : change_any(context, s, 'A');
+inline __attribute__((always_inline)) Str change(Context *context, Str s, char first) {
+  bool quick = is_quick(s) && context->end - context->cursor >= SHORT_BYTES;
+  return quick ? change_short(context, s, read_chars(s.data), first)
+               : change_any(context, s, first);
 }
 
-Str upper(Context *context, Str s) {
-  return is_short(s) ? change_short(context, s, 'a') : change_any(context, s, 'a');
-}
+Str lower(Context *context, Str s) { return change(context, s, 'A'); }
+
+Str upper(Context *context, Str s) { return change(context, s, 'a'); }
 
 bool is_at(const Str &s, const Str &part, int64_t at) {
   if (at < 0 || at + length_of(part) > length_of(s)) return false;

@@ -43,10 +43,10 @@ bool unbox_bool(PyObject *object, int64_t *slot) {
   return PyBool_Check(object);
 }
 
-bool unbox_str(PyObject *object, int64_t *slots) {
+inline __attribute__((always_inline)) bool unbox_str(PyObject *object, int64_t *slots) {
   if (!PyUnicode_CheckExact(object)) return false;
 #if PY_VERSION_HEX < 0x030C0000
-  if (PyUnicode_READY(object)) {
+  if (!PyUnicode_IS_COMPACT_ASCII(object) && PyUnicode_READY(object)) {
     PyErr_Clear();
     return false;
   }
@@ -57,7 +57,8 @@ bool unbox_str(PyObject *object, int64_t *slots) {
 }
 
 /* Whether the object is a tuple of so many floats, which then are in the slots. */
-bool unbox_floats(PyObject *object, Py_ssize_t count, int64_t *slots) {
+inline __attribute__((always_inline)) bool unbox_floats(PyObject *object, Py_ssize_t count,
+                                                        int64_t *slots) {
   if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != count) return false;
   for (Py_ssize_t i = 0; i < count; i++) {
     if (!unbox_float(PyTuple_GET_ITEM(object, i), slots + i)) return false;
@@ -74,7 +75,10 @@ bool is_of_floats(const Type &type) {
 
 bool unbox_tuples(const Type &type, PyObject *list, int64_t *slots) {
   Py_ssize_t count = PyList_GET_SIZE(list), width = static_cast<Py_ssize_t>(type.parts.size());
-  for (Py_ssize_t i = 0; i < count; i++, slots += width) {
+  for (Py_ssize_t i = 0; width == 2 && i < count; i++, slots += 2) { /* for speed */
+    if (!unbox_floats(PyList_GET_ITEM(list, i), 2, slots)) return false;
+  }
+  for (Py_ssize_t i = 0; width != 2 && i < count; i++, slots += width) {
     if (!unbox_floats(PyList_GET_ITEM(list, i), width, slots)) return false;
   }
   return true;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "native_types.h"
+
 namespace cuvil::native {
 
 enum : int64_t { SHORT_BYTES = 16 };
@@ -30,16 +32,30 @@ Chars copied(const char *data, int64_t bytes);
 
 bool same_long(const char *a, const char *b, int64_t bytes);
 
+/* Whether the next 16 bytes are not all in one page of memory. */
+inline bool ends_page(const char *data) {
+  enum : uintptr_t { PAGE_BYTES = 4096 };
+  return reinterpret_cast<uintptr_t>(data) % PAGE_BYTES > PAGE_BYTES - SHORT_BYTES;
+}
+
 /* A text of 16 bytes at most, and anything behind it. What lies behind it in memory is read too,
  * where that is in the same page of memory, and so can be read. */
 #if defined(__SANITIZE_ADDRESS__)
 inline Chars short_text(const char *data, int64_t bytes) { return copied(data, bytes); }
 #else
 inline Chars short_text(const char *data, int64_t bytes) {
-  enum : uintptr_t { PAGE_BYTES = 4096 };
-  uintptr_t at = reinterpret_cast<uintptr_t>(data) % PAGE_BYTES;
-  if (__builtin_expect(at > PAGE_BYTES - SHORT_BYTES, 0)) return copied(data, bytes);
+  if (__builtin_expect(ends_page(data), 0)) return copied(data, bytes);
   return read_chars(data);
+}
+#endif
+
+/* Whether a text is of ASCII, and its 16 bytes from its begin on can be read at once. */
+#if defined(__SANITIZE_ADDRESS__)
+inline bool is_quick(const Str &) { return false; }
+#else
+inline bool is_quick(const Str &text) {
+  uint64_t turned = text.meta >> KIND_BITS | text.meta << (64 - KIND_BITS); /* the kind on top */
+  return turned <= uint64_t{SHORT_BYTES} && !ends_page(text.data);
 }
 #endif
 
