@@ -104,6 +104,36 @@ def test_texts_of_every_length_are_stripped_and_change_case():
     check(ways, *((text,) for text in texts + spaced + [" " * n for n in range(20)]))
 
 
+def test_keys_of_every_length_kind_and_number_are_found():
+    def count(names):
+        counts = {}
+        for name in names:
+            key = name.strip().lower()
+            if key in counts:
+                counts[key] += 1
+            else:
+                counts[key] = 1
+        return counts
+
+    texts = [
+        "",
+        "A",
+        "é",
+        "Ω" * 3,
+        "K" * 15,
+        "k" * 16,
+        "K" * 17,
+        "Straße",
+        "x\0",
+        "x",
+        "Ā",
+        "\U0001d54f",
+    ]
+    for number in (1, 8, 40, 300, 3000):
+        names = [f" {text}{i}" if i % 3 else text for i in range(number) for text in texts]
+        check(count, (names + names[::-2],))
+
+
 def test_keys_that_differ_in_one_character_are_found():
     def count(names):
         counts = {}

@@ -114,6 +114,30 @@ def _list_append(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     _set_size(e, made, e.b.add(size, i64(1)))
 
 
+@function("list.put")
+def _list_put(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
+    """(list, index, item): an item at the end, whose index is known. The list's size is not, until
+    `list.close` says it: it stays in a register."""
+    made, at, item = args[0], args[1], _item_type(op.kinds[0])
+    if e.lost is None:
+        with e.unlikely(e.b.icmp_signed(">=", at, _word(e, made, CAPACITY))):
+            _list_room(e, op, [made, at, i64(1)])
+    store_value(e.b, args[2], _item(e, _word(e, made, DATA, PTR), at, item), item)
+
+
+@function("list.room")
+def _list_room(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
+    """(list, size, items): room for more items behind those that were put."""
+    _set_size(e, args[0], args[1])
+    e.support("py_list_grow", VOID, [args[0], i64(slots(_item_type(op.kinds[0]))), args[2]])
+
+
+@function("list.close")
+def _list_close(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
+    """(list, size): all items were put."""
+    _set_size(e, args[0], args[1])
+
+
 @function("list.insert")
 def _list_insert(e: Emit, op: Applied, args: list[ir.Value]) -> Any:
     item = _item_type(op.kinds[0])

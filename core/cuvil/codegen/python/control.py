@@ -10,12 +10,12 @@ from llvmlite import ir
 from cuvil.codegen.llvm_util import I64, VOID, address, i64
 from cuvil.codegen.python.elementwise import emit_map, emit_reduce
 from cuvil.codegen.python.emit import Emit
-from cuvil.codegen.python.loops import Access, accesses
+from cuvil.codegen.python.loops import Access, Collection, accesses, collection
 from cuvil.codegen.python.texts import constant
 from cuvil.codegen.python.values import llvm_type, slots, store_value, struct
 from cuvil.ir import py
 from cuvil.ir.names import Block, Operation, Value
-from cuvil.ir.py_types import NONE, STR, Type, Union
+from cuvil.ir.py_types import INT, NONE, STR, Type, Union
 
 Functions = Mapping[str, ir.Function]
 
@@ -137,6 +137,34 @@ class FunctionEmitter:
             self.values[result] = phi
 
     def while_(self, op: py.WhileOp) -> None:
+        found = collection(op)
+        if found is None:
+            self.plain_while(op)
+        else:
+            self.collect(op, found)
+
+    def collect(self, op: py.WhileOp, found: Collection) -> None:
+        """Twice: first without leaving on failures, which LLVM makes vectors of; after one, again
+        from the start, so that it is the first one that is told."""
+        e, made = self.e, self.values[found.put.args_[0]]
+        kind = py.type_of(found.put.args_[0])
+        places = [self.place(name, py.type_of(value)) for name, value in found.written.items()]
+        types = [llvm_type(py.type_of(value)) for value in found.written.values()]
+        before = [e.b.load(place, typ=t) for place, t in zip(places, types, strict=True)]
+        at = e.b.load(self.place(found.counter.variable.data, INT), typ=I64)
+        length = e.apply("list.len", [kind], [INT], [self.values[found.source]])
+        e.apply("list.room", [kind], [], [made, at, length])
+        lost = e.variable(ir.IntType(1))
+        e.b.store(ir.Constant(ir.IntType(1), 0), lost)
+        e.lost = lost
+        self.plain_while(op)
+        e.lost = None
+        with e.unlikely(e.b.load(lost, typ=ir.IntType(1))):
+            for place, value in zip(places, before, strict=True):
+                e.b.store(value, place)
+            self.plain_while(op)
+
+    def plain_while(self, op: py.WhileOp) -> None:
         b = self.e.b
         head, body, after = (b.append_basic_block(n) for n in ("while", "do", "end"))
         b.branch(head)

@@ -48,12 +48,18 @@ def function(*names: str) -> Callable[[Row], Row]:
 
 @dataclass
 class Emit:
-    """Writes one LLVM function. context: the runtime's, as an address. text: of str literals."""
+    """Writes one LLVM function. context: the runtime's, as an address. text: of str literals.
+
+    lost: a place where failures are noted while the code goes on, instead of leaving; guards: what
+    must hold for them to be some.
+    """
 
     b: ir.IRBuilder
     context: ir.Value
     facts: Any = None
     texts: dict[bytes, ir.GlobalVariable] = field(default_factory=dict)
+    lost: ir.Value | None = None
+    guards: list[ir.Value] = field(default_factory=list)
 
     @property
     def module(self) -> ir.Module:
@@ -101,6 +107,12 @@ class Emit:
 
     def fail_if(self, condition: ir.Value, site: int) -> None:
         """Leaves the function with a failure where the condition holds."""
+        if self.lost is not None:
+            for guard in self.guards:
+                condition = self.b.and_(condition, guard)
+            before = self.b.load(self.lost, typ=condition.type)
+            self.b.store(self.b.or_(before, condition), self.lost)
+            return
         with self.unlikely(condition):
             self.fail(site)
             self.b.unreachable()
@@ -115,7 +127,13 @@ class Emit:
 
     @contextmanager
     def unlikely(self, condition: ir.Value) -> Iterator[None]:
-        """A branch that is seldom taken; its code may end in a terminator."""
+        """A branch that is seldom taken; its code may end in a terminator. No branch, and so only
+        for code that may run always, where failures are noted."""
+        if self.lost is not None:
+            self.guards.append(condition)
+            yield
+            self.guards.pop()
+            return
         rare = self.b.append_basic_block("rare")
         after = self.b.append_basic_block("on")
         self.b.cbranch(condition, rare, after).set_weights(UNLIKELY)

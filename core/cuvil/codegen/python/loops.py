@@ -1,4 +1,5 @@
-"""Which indices of a loop can be tested once, before it, instead of in every trip."""
+"""Which indices of a loop can be tested once, before it, instead of in every trip, and which loops
+can go on after a failure and be run again."""
 
 from __future__ import annotations
 
@@ -6,7 +7,13 @@ from dataclasses import dataclass
 
 from cuvil.ir import py
 from cuvil.ir.names import Operation, Value
+from cuvil.ir.py_types import FLOAT
 
+REPEATABLE = frozenset((
+    "list.len", "list.at", "list.put", "int.next", "int.lt", "tuple.of", "tuple.get",
+    "float.add", "float.sub", "float.mul", "float.truediv", "float.pow", "float.neg", "float.abs",
+    "float.sqrt",
+))  # fmt: skip
 INDEXED = ("array.get", "array.set", "array.part")
 
 
@@ -88,3 +95,40 @@ def _offset(index: Value, counters: set[object]) -> int | None:
     if base is None or abs(step) > 1 << 20:
         return None
     return base + (step if owner.fn.data == "int.add" else -step)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A loop over a list that puts a float into another in every trip, and does nothing else that
+    lasts. written: the variables that it changes."""
+
+    put: py.ApplyOp
+    counter: py.GetOp
+    source: Value
+    written: dict[str, Value]
+
+
+def collection(loop: py.WhileOp) -> Collection | None:
+    """The loop as one, where it is."""
+    condition, body = list(loop.condition.block.ops), list(loop.body.block.ops)
+    if not all(_is_repeatable(op) for op in (*condition, *body)):
+        return None
+    puts = [op for op in body if isinstance(op, py.ApplyOp) and op.fn.data == "list.put"]
+    lengths = [op for op in condition if isinstance(op, py.ApplyOp) and op.fn.data == "list.len"]
+    if len(puts) != 1 or len(lengths) != 1 or py.type_of(puts[0].args_[2]) != FLOAT:
+        return None
+    counter, source, inside = puts[0].args_[1].owner, lengths[0].args_[0], {*condition, *body}
+    if puts[0].args_[0].owner in inside or source.owner in inside:
+        return None
+    if not isinstance(counter, py.GetOp):
+        return None
+    written = {op.variable.data: op.value for op in body if isinstance(op, py.SetOp)}
+    return Collection(puts[0], counter, source, written)
+
+
+def _is_repeatable(op: Operation) -> bool:
+    if isinstance(op, py.ApplyOp):
+        return op.fn.data in REPEATABLE
+    if isinstance(op, py.GetOp):
+        return op.site is None
+    return isinstance(op, py.SetOp | py.ConstantOp | py.YieldOp)

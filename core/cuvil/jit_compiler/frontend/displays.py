@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from cuvil.ir.py_types import INT, STR, Dict, List, Set, Tuple, Type, Unknown, can_hash, is_number
@@ -15,7 +16,7 @@ from cuvil.jit_compiler.frontend.expressions import (
     handler,
     value_of,
 )
-from cuvil.jit_compiler.frontend.iteration import append, generate, new_list
+from cuvil.jit_compiler.frontend.iteration import generate, list_of_items
 from cuvil.jit_compiler.frontend.translator import Translator
 from cuvil.jit_compiler.frontend.values import Expression, Val
 
@@ -44,10 +45,10 @@ def _list(t: Translator, node: ast.List) -> Expression:
 
 @handler(ast.ListComp)
 def _list_comprehension(t: Translator, node: ast.ListComp | ast.GeneratorExp) -> Expression:
-    made = new_list(t, ("list", node.lineno, node.col_offset))
-    generate(t, node.generators, parts(t), lambda: append(t, made, value_of(t, node.elt)))
-    kind = t.resolve(made.kind)
-    return Val(kind, made.ssa)
+    def loops(put: Callable[[Val], None]) -> None:
+        generate(t, node.generators, parts(t), lambda: put(value_of(t, node.elt)))
+
+    return list_of_items(t, ("list", node.lineno, node.col_offset), loops)
 
 
 HANDLERS[ast.GeneratorExp] = _list_comprehension

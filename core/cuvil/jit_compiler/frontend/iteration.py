@@ -200,19 +200,31 @@ def _trip(t: Translator, key: object, head: Any, body: Callable[[], None]) -> No
     t.loops.pop()
 
 
-def _growing(t: Translator, key: object, cursor: Cursor, body: Body) -> None:
-    """The length is asked for before every trip."""
+def _counter(t: Translator) -> str:
+    """A variable of compiled code's that counts from 0."""
     t.temporaries += 1
     counter = f".i{t.temporaries}:i"
+    t.builder.set(counter, t.literal(0).ssa)
+    return counter
+
+
+def _next(t: Translator, counter: str) -> Val:
+    """The count, which then is one more."""
+    i = Val(INT, t.builder.get(counter, INT))
+    t.builder.set(counter, t.apply("int.next", [i], INT).ssa)
+    return i
+
+
+def _growing(t: Translator, key: object, cursor: Cursor, body: Body) -> None:
+    """The length is asked for before every trip."""
     outer, test, block = t.builder, value_block(), value_block()
     head = t.known_head(key)
-    t.builder.set(counter, t.literal(0).ssa)
+    counter = _counter(t)
     t.builder, t.env = PyBuilder(test), dict(head)
     i = Val(INT, t.builder.get(counter, INT))
     t.builder.yield_([t.apply("int.lt", [i, cursor.length()], BOOL).ssa])
     t.builder = PyBuilder(block)
-    i = Val(INT, t.builder.get(counter, INT))
-    t.builder.set(counter, t.apply("int.next", [i], INT).ssa)
+    i = _next(t, counter)
     _trip(t, key, head, lambda: body(cursor.get(i)))
     t.builder, t.env = outer, head
     t.builder.while_(test, block)
@@ -281,12 +293,34 @@ def new_list(t: Translator, site: object, room: Val | None = None) -> Val:
     return t.apply("list.reserve", [room or t.literal(0)], List(item))
 
 
-def append(t: Translator, made: Val, item: Val) -> None:
-    """Puts an item at the end of a list."""
+def _as_item(t: Translator, made: Val, item: Val) -> tuple[Val, Val]:
+    """A list that takes an item, and the item as it takes it."""
     kind = t.resolve(made.kind)
     assert isinstance(kind, List)
     joined = t.learn(kind.item, item.kind)
-    t.do("list.append", [Val(List(joined), made.ssa), t.convert(item, joined)])
+    return Val(List(joined), made.ssa), t.convert(item, joined)
+
+
+def append(t: Translator, made: Val, item: Val) -> None:
+    """Puts an item at the end of a list."""
+    t.do("list.append", list(_as_item(t, made, item)))
+
+
+def list_of_items(
+    t: Translator, site: object, loops: Callable[[Callable[[Val], None]], None]
+) -> Val:
+    """The list of what `loops` calls its argument for."""
+    made = new_list(t, site)
+    counter = _counter(t)
+
+    def put(item: Val) -> None:
+        taker, converted = _as_item(t, made, item)
+        t.do("list.put", [taker, _next(t, counter), converted])
+
+    loops(put)
+    whole = Val(t.resolve(made.kind), made.ssa)
+    t.do("list.close", [whole, Val(INT, t.builder.get(counter, INT))])
+    return whole
 
 
 def known(t: Translator, kind: Type) -> Type:
