@@ -276,8 +276,8 @@ def _register_tile(spec: ContractionSpec, facts: TargetFacts, lanes: int) -> tup
 def _most_rows(spec: ContractionSpec, facts: TargetFacts, lanes: int, vectors: int) -> int:
     """Rows of `vectors` sums each, beside so many vectors of B and what is read of A."""
     room = facts.registers(spec.dtype) - vectors
-    if facts.scalar_products:
-        return room // vectors
+    if facts.scalar_products:  # halves of B lie beside the vector that they are widened to
+        return (room - spec.halves) // vectors
     if facts.in_order and not facts.lane_products:  # a number of A for each row, loaded early
         return room // (vectors + 1)
     rows = (room - (1 if facts.fma else 2)) // vectors
