@@ -19,4 +19,5 @@ def test_agrees_with_onnxruntime(machine: Machine, name: str) -> None:
     zoo_case(name)
     (report,) = emulated.verify([name], [machine], count=2)
     assert report.problems == []
-    assert (report.inputs, report.machine) == (2, machine) and 0 < report.bound <= 1
+    assert (report.inputs, report.machine) == (2, machine) and report.bound <= 1
+    assert report.bound > 0 or name == "resnet18-u8s8"  # of bytes all may be alike
