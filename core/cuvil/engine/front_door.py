@@ -163,9 +163,17 @@ def write_custom(calls: Sequence[ExternCall], folder: Path) -> None:
     (folder / CUSTOM).write_text(json.dumps(rows), encoding="utf-8")
 
 
+_MOST_IN_MEMORY = 1 << 30  # bytes of weights; the system can put away pages of a file, if need be
+
+
 def load_built(build: HostBuild, threads: int | None) -> Engine:
-    """Loads a build by way of a temporary folder; its weights stay in memory."""
-    image = build.built.weights_image() if build.built.plan.weights_bytes else None
+    """Loads a build by way of a temporary folder, whose files may be removed after; but for huge
+    ones, weights stay in memory."""
+    size = build.built.plan.weights_bytes
+    image = build.built.weights_image() if 0 < size <= _MOST_IN_MEMORY else None
     with tempfile.TemporaryDirectory(prefix="cuvil-") as scratch:
-        build.write_code(Path(scratch))
+        if image is None:
+            build.write(Path(scratch))
+        else:
+            build.write_code(Path(scratch))
         return load_folder(Path(scratch), threads, image)
