@@ -166,11 +166,9 @@ def signature(group: Group, pool: Pool, layouts: Layouts) -> tuple[object, ...]:
     numbers: dict[Value, object] = {}
     inside = layouts.parts(group.root.results[0])
     for i, value in enumerate(inputs_of(group, pool)):
-        place = layouts.get(value)
-        numbers[value] = ("in", i, value.type, place and place.strides, value in inside)
-    target = layouts.get(group.root.results[0])
+        numbers[value] = ("in", i, value.type, layouts.strides(value), value in inside)
     rows: list[object] = [
-        group.template, group.anchor and group.anchor.name, target and target.strides,
+        group.template, group.anchor and group.anchor.name, layouts.strides(group.root.results[0]),
     ]  # fmt: skip
 
     def operand(value: Value) -> object:

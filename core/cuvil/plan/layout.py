@@ -26,21 +26,35 @@ def dense(dims: Sequence[Dim]) -> tuple[Dim, ...]:
 
 
 class Layouts:
-    """Strides of stored tensors; one that is not mentioned is dense and has its own place."""
+    """Strides of stored tensors; one that is not mentioned is dense and has its own place.
+
+    apart: tensors with a place of their own whose rows (the last axis) lie further apart than they
+    are long, and how far, in elements.
+    """
 
     def __init__(self) -> None:
         self.inside: dict[Value, Inside] = {}
+        self.apart: dict[Value, Dim] = {}
 
     def get(self, value: Value) -> Inside | None:
         return self.inside.get(value)
 
     def strides(self, value: Value) -> tuple[Dim, ...]:
         """Strides in elements, one per axis."""
-        found = self.inside.get(value)
-        return found.strides if found else dense(tensor_type(value).dims)
+        found, dims = self.inside.get(value), tensor_type(value).dims
+        if found:
+            return found.strides
+        pitch = self.apart.get(value)
+        return dense(dims) if pitch is None else (*dense((*dims[:-1], pitch))[:-1], 1)
 
     def is_dense(self, value: Value) -> bool:
-        return value not in self.inside
+        return value not in self.inside and value not in self.apart
+
+    def nbytes(self, value: Value) -> Dim:
+        """The size in bytes of the place of a tensor that lies in no other."""
+        kind, pitch = tensor_type(value), self.apart.get(value)
+        size = kind.size if pitch is None else product(kind.dims[:-1]) * pitch
+        return size * kind.dtype.size
 
     def parts(self, value: Value) -> set[Value]:
         """The tensors that lie inside this one."""

@@ -11,6 +11,7 @@ from cuvil.ir.names import Value
 from cuvil.ir.record import tensor_type
 from cuvil.plan.arena import ALIGN, ArenaPlan, Lifetime, plan_arena
 from cuvil.plan.conditions import Ranges
+from cuvil.plan.layout import Layouts
 from cuvil.plan.produced import refuse_unbounded
 from cuvil.plan.steps import HOST, Arena, ArenaBuffer, Grow, Ref, View, base_of
 
@@ -32,6 +33,7 @@ class Memory:
     dynamic: nothing is planned: the run asks for the memory of every buffer when it gets there.
     """
 
+    layouts: Layouts = field(default_factory=Layouts)
     tops: Mapping[str, Top] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=dict)
     pending: list[Grow] = field(default_factory=list)
@@ -96,7 +98,7 @@ class Memory:
         """Where a value that is about to be computed goes: where it is wanted, or a new buffer."""
         if value not in self.places:
             wanted = self.wanted.get(value)
-            self.places[value] = wanted or self.new(nbytes(value))
+            self.places[value] = wanted or self.new(self.layouts.nbytes(value))
             if wanted is not None:
                 self.reach(wanted, nbytes(value))
         return self.touch(self.places[value])
@@ -110,7 +112,7 @@ class Memory:
 
     def expected(self, value: Value) -> int:
         """About the bytes that a value takes of the arena."""
-        most = upper_bound(nbytes(value), self.tops, self.ranges)
+        most = upper_bound(self.layouts.nbytes(value), self.tops, self.ranges)
         return 0 if most is None else _hint(most, hints_of(self.ranges))
 
     def plan(self, space: str = HOST, align: int = ALIGN) -> ArenaPlan:

@@ -13,6 +13,9 @@ from cuvil.plan.groups import Group, has_record, is_opaque
 from cuvil.plan.layout import Inside, Layouts, dense
 from cuvil.plan.templates import Templates
 
+_SAME_SET = 4096  # bytes: addresses so far apart share a set of first-level caches (size by ways)
+_LINE = 64
+
 
 def find_layouts(
     block: Block, groups: Sequence[Group], layouts: Layouts, templates: Templates
@@ -21,10 +24,15 @@ def find_layouts(
     roots = {g.root: g for g in groups}
     finder = _Finder(block, roots, layouts, templates)
     alone = [g.root for g in groups if g.members == [g.root] and not g.away]
-    for found in (_WRITTEN, _READ):  # a slice takes over the strides that its source has got
-        for op in alone:
-            if op.name in found:
-                found[op.name](finder, op)
+    for op in alone:
+        if op.name in _WRITTEN:
+            _WRITTEN[op.name](finder, op)
+    for group in groups:
+        if not group.is_control:
+            finder.rows(group)
+    for op in alone:  # a slice takes over the strides that its source has got
+        if op.name in _READ:
+            _READ[op.name](finder, op)
 
 
 @dataclass
@@ -56,6 +64,19 @@ class _Finder:
             for low, step in zip(attrs.low, steps, strict=True):
                 offset = offset + low * step
             self.layouts.inside[source] = Inside(result, offset, steps)
+
+    def rows(self, group: Group) -> None:
+        """Rows that would all fall on the same few sets of a cache lie further apart, for kernels
+        that read many of them side by side."""
+        result = group.root.results[0]
+        dims, size = tensor_type(result).dims, tensor_type(result).dtype.size
+        row = dims[-1] if dims else 0
+        if not isinstance(row, int) or not row or row * size % _SAME_SET:
+            return
+        wanted = any(self.templates.reads_rows_together(u.operation, result) for u in result.uses)
+        free = self._written_in_place(result) and not self.layouts.parts(result)
+        if wanted and free and self._read_in_place(result, None):
+            self.layouts.apart[result] = row + _LINE // size
 
     def slice(self, op: Operation) -> None:
         """A part of a stored tensor is read where it is."""

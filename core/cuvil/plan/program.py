@@ -17,7 +17,7 @@ from cuvil.plan.devices import Assignment
 from cuvil.plan.groups import Group, apart, partition
 from cuvil.plan.in_place import overwritten
 from cuvil.plan.kernel import Draft, Kernel, Kernels, Packed, reads_of, signature
-from cuvil.plan.layout import Layouts, start_of
+from cuvil.plan.layout import start_of
 from cuvil.plan.loops import ReadsBack, anchor_kernel, concat_kernel, pull_kernel
 from cuvil.plan.memory import Memory, nbytes
 from cuvil.plan.placement import find_layouts
@@ -103,7 +103,7 @@ class _Planner:
         self.assignment = assignment
         self.templates = templates
         self.transfers = Transfers(self.memory)
-        self.layouts = Layouts()
+        self.layouts = self.memory.layouts
         self.done: set[Operation] = set()  # ops whose kernels have been launched
         self.built, self.packers, self.prefix = kernels.by_signature, kernels.packers, prefix
 

@@ -124,6 +124,13 @@ class Arith:
             return int(x < y)
         return self.b.zext(self.b.icmp_signed("<", self.value(x), self.value(y)), I64)
 
+    def choose(self, condition: Index, x: Index, y: Index) -> Index:
+        """x when the condition is 1, y when it is 0."""
+        if isinstance(condition, int):
+            return x if condition else y
+        truth = self.b.icmp_signed("!=", condition, i64(0))
+        return self.b.select(truth, self.value(x), self.value(y))
+
     def product(self, factors: Sequence[Index]) -> Index:
         """The product of all factors, 1 of none."""
         result: Index = 1

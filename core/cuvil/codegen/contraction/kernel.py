@@ -14,6 +14,7 @@ from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
 from cuvil.codegen.contraction.schedule import (
     Schedule,
+    following,
     make_cut,
     make_schedule,
     pack_bytes,
@@ -103,11 +104,12 @@ class _Kernel:
         self.stored = element_type("f16" if spec.halves else spec.dtype)
         self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
         self.shifted = is_shifted(spec.dtype, self.schedule.lanes, facts)
+        self.following = following(spec, self.schedule, facts)
 
     def emit(self) -> None:
         """The whole kernel: what is invariant first, then the loop over tasks."""
         at, spec, schedule = self.at, self.spec, self.schedule
-        self.cut = make_cut(spec, schedule, at)
+        self.cut = make_cut(spec, schedule, self.facts, at)
         self.grid = TileGrid(at, spec, schedule, self.cut.row_tiles)
         self.k = [at.size(dim.extent) for dim in schedule.k]
         self.k_strides = [at.size(dim.a_stride) for dim in schedule.k]
@@ -125,9 +127,11 @@ class _Kernel:
     def _task(self, task: ir.Value) -> None:
         """Decodes a task and loops over its blocks of k."""
         at, cut, batch_dims = self.at, self.cut, self.spec.batch
-        batch, row_block, panel_block = unravel(
-            at, task, [cut.batches, cut.row_blocks, cut.panel_blocks]
-        )
+        fastest = at.choose(cut.rows_first, cut.row_blocks, cut.panel_blocks)
+        slower = at.choose(cut.rows_first, cut.panel_blocks, cut.row_blocks)
+        batch, *blocks = unravel(at, task, [cut.batches, slower, fastest])
+        row_block = at.choose(cut.rows_first, blocks[1], blocks[0])
+        panel_block = at.choose(cut.rows_first, blocks[0], blocks[1])
         indices = unravel(at, batch, [at.size(dim.extent) for dim in batch_dims])
         a = at.dot(indices, [at.size(dim.a_stride) for dim in batch_dims])
         b = at.dot(indices, [at.size(dim.b_stride) for dim in batch_dims])
@@ -198,7 +202,8 @@ class _Kernel:
             if self.shifted:
                 shape = (self.schedule.tile_rows, column.vectors, self.schedule.lanes)
                 self._if_first(block, lambda: fill_tile(self.b, sums, self.starts, shape))
-            self._sum(block, column, self.rows.pointer(block.a, starts, nth), sums, sizes)
+            a = self.rows.pointer(block.a, starts, nth)
+            self._sum(block, column, a, sums, sizes, nth)
             if block.last is True:
                 self._finish(block, column, sums, starts, sizes)
             else:
@@ -232,8 +237,21 @@ class _Kernel:
         with self.b.if_then(self.b.icmp_signed(">", at.value(rows), i64(1))):
             self.b.call(copy, [column.b, steps, self.starts])
 
+    def _what_follows(self, block: _Block, column: _Column, nth: ir.Value) -> ir.Value:
+        """The part of what follows in B that the nth tile asks for."""
+        at, steps = self.at, self.at.product([block.steps, *self.k[1:]])
+        part = at.mul(nth, at.mul(steps, self.following))
+        place = at.add(at.mul(steps, self.spec.panel), part)
+        return address(self.b, column.b, at.value(place), self.stored)
+
     def _sum(
-        self, block: _Block, column: _Column, a: ir.Value, sums: ir.Value, sizes: list[Index]
+        self,
+        block: _Block,
+        column: _Column,
+        a: ir.Value,
+        sums: ir.Value,
+        sizes: list[Index],
+        nth: ir.Value,
     ) -> None:
         """Calls the micro-kernel for the tile's size."""
         at = self.at
@@ -244,12 +262,14 @@ class _Kernel:
         arguments += [at.value(x) for x in loops]
 
         def call(size: tuple[int, int]) -> None:
-            shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors)
+            share = self.following if column.vectors == self.schedule.vectors else 0
+            shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors, share)
             copied = self.spec.halves and not shape.halves
             copied = copied or bool(shape.matrix and shape.matrix.columns)
             matrix = self.starts if copied else column.b
             kernel = micro_kernel(self.function.module, self.facts, shape)
-            self.b.call(kernel, [a, matrix, *arguments])
+            asked = [self._what_follows(block, column, nth)] if shape.following else []
+            self.b.call(kernel, [a, matrix, *arguments, *asked])
 
         shapes = self.grid.shapes()
         if len(shapes) == 1:

@@ -15,6 +15,8 @@ class MicroKernel:
     levels: nested k loops. chains: independent sums per accumulator (hides the FMA's latency
     where rows*vectors is small). unroll: k steps per trip of the innermost loop.
     unit: the innermost k stride of A is 1. ahead: k steps by which B is prefetched, 0 for none.
+    following: elements of what follows in B that each step asks for, for tiles whose own B has been
+    asked for by those before; 0: `ahead` is meant.
     chunk: k steps after which sums in registers are added to the tile and begin anew, 0 for never:
     a long sum in one chain of roundings is far less exact than a sum of short ones.
     early: operands of a step are loaded during the one before, with one chain and no unrolling.
@@ -40,6 +42,7 @@ class MicroKernel:
     matrix: MatrixOperands | None = None
     halves: bool = False
     half_rows: bool = False
+    following: int = 0
 
     @property
     def stored(self) -> str:
@@ -50,7 +53,9 @@ class MicroKernel:
     def name(self) -> str:
         """The function's name in its module."""
         shape = f"{self.rows[0]}x{self.rows[1]}x{self.vectors}v{self.lanes}p{self.panel}"
-        loops = f"k{self.levels}c{self.chains}u{self.unroll}a{self.ahead}{'' if self.unit else 's'}"
+        loops = f"k{self.levels}c{self.chains}u{self.unroll}"
+        loops += f"n{self.following}" if self.following else f"a{self.ahead}"
+        loops += "" if self.unit else "s"
         loops += f"f{self.chunk}" if self.chunk else ""
         loops += "e" * self.early + "l" * self.by_lane + "h" * self.halves + "r" * self.half_rows
         if self.matrix:

@@ -58,14 +58,16 @@ _LINE = 64  # bytes; a wrong guess only wastes or misses a prefetch
 def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> ir.Function:
     """The module's function for `shape`, emitted at its first use.
 
-    void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level), the row
-    pitch of B last when `panel` is 0. Strides count elements. tile is dense [rows][vectors*lanes];
-    when resume is not zero the sums start from its values, as they must where `dot.is_shifted`. Any
-    extent may be zero or less: the sum is then empty.
+    void f(a, b, tile, resume, row stride 0, row stride 1, (extent, A stride) per k level), then the
+    row pitch of B when `panel` is 0, and what is asked for when `following` is not. Strides count
+    elements. tile is dense [rows][vectors*lanes]; when resume is not zero the sums start from its
+    values, as they must where `dot.is_shifted`. Any extent may be zero or less: the sum is then
+    empty.
     """
     if shape.name in module.globals:
         return module.globals[shape.name]
     parameters = [PTR] * 3 + [I64] * (3 + 2 * shape.levels + (shape.panel == 0))
+    parameters += [PTR] * bool(shape.following)
     function = internal_function(module, shape.name, parameters, facts)
     for pointer in function.args[:3]:
         pointer.add_attribute("noalias")
@@ -80,6 +82,7 @@ class _Emitter:
         self.element = element_type("f16" if shape.half_rows else shape.dtype)
         self.kind = vector(sum_type(shape.dtype), shape.lanes)
         self.a, self.panel, self.tile, self.resume, *strides = function.args
+        self.following = strides.pop() if shape.following else None
         self.row_strides, self.loops = strides[:2], strides[2:]
         self.pitch = i64(shape.panel) if shape.panel else strides[-1]
         self.tile_rows = shape.rows[0] * shape.rows[1]
@@ -166,6 +169,8 @@ class _Emitter:
         b, chunk = self.b, i64(self.shape.chunk)
         rows = self._row_pointers(a)
         panel = self._in_b(self.panel, b.mul(k, self.pitch))
+        if self.following is not None:
+            self.asked = self._in_b(self.following, b.mul(k, i64(self.shape.following)))
         if not self.shape.chunk:
             sums = self._steps(rows, panel, stride, i64(0), extent, sums)
             return b.add(k, extent), sums
@@ -266,7 +271,7 @@ class _Emitter:
         """A row of B, for a vector; along with the first that of later steps is asked for."""
         row = self.b.mul(k, self.pitch)
         if c == 0:
-            self._prefetch(panel, row)
+            self._prefetch(panel, row, k)
         return row
 
     def _lane_steps(self, rows: list[ir.Value], panel: ir.Value) -> LaneSteps:
@@ -294,7 +299,7 @@ class _Emitter:
 
         def operands(k: ir.Value) -> Operands:
             row, place = b.mul(k, self.pitch), k if shape.unit else b.mul(k, stride)
-            self._prefetch(panel, row)
+            self._prefetch(panel, row, k)
             return Operands(
                 lambda v: self._column(panel, row, v),
                 lambda i: self._number(rows[i], place),
@@ -317,7 +322,7 @@ class _Emitter:
             row = b.mul(group, self.pitch)
             place = k if shape.unit else b.add(b.mul(b.mul(group, i64(parts)), stride), nth)
             up = b.trunc(b.sub(i64(32 - bits), b.mul(nth, i64(bits))), I32)
-            self._prefetch(panel, row)
+            self._prefetch(panel, row, group)
 
             def column(v: int) -> ir.Value:
                 groups = self._column(panel, row, v)
@@ -375,7 +380,7 @@ class _Emitter:
         chain = (u % shape.chains) * self.count
         row = b.mul(k, self.pitch)
         columns = [self._column(panel, row, v) for v in range(shape.vectors)]
-        self._prefetch(panel, row)
+        self._prefetch(panel, row, k)
         place = k if shape.unit else b.mul(k, stride)
         out = list(sums)
         for i, pointer in enumerate(rows):
@@ -385,16 +390,20 @@ class _Emitter:
                 out[at] = dot(b, value, column, out[at], shape.dtype, self.facts)
         return out
 
-    def _prefetch(self, panel: ir.Value, row: ir.Value) -> None:
-        """Asks for the same columns of B `ahead` steps later: across pages, into the next panel."""
-        shape = self.shape
-        if not shape.ahead:
-            return
+    def _prefetch(self, panel: ir.Value, row: ir.Value, k: ir.Value) -> None:
+        """Asks for the same columns of B `ahead` steps later: across pages, into the next panel. Or
+        for the next `following` elements of what follows: often for a line that has come by then.
+        """
+        b, shape = self.b, self.shape
         line = _LINE // (dtype_bits(shape.stored) // 8)
-        for column in range(0, shape.vectors * shape.lanes, line):
-            ahead = self.b.mul(self.pitch, i64(shape.ahead))
-            later = self.b.add(row, self.b.add(ahead, i64(column)))
-            prefetch(self.b, self._in_b(panel, later))
+        if self.following is not None:
+            for part in range(0, shape.following, line):
+                later = b.add(b.mul(k, i64(shape.following)), i64(part))
+                prefetch(b, self._in_b(self.asked, later))
+        elif shape.ahead:
+            for column in range(0, shape.vectors * shape.lanes, line):
+                ahead = b.mul(self.pitch, i64(shape.ahead))
+                prefetch(b, self._in_b(panel, b.add(row, b.add(ahead, i64(column)))))
 
     def _in_b(self, pointer: ir.Value, count: ir.Value) -> ir.Value:
         return self.b.gep(pointer, [count], source_etype=element_type(self.shape.stored))

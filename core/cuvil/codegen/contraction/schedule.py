@@ -77,7 +77,8 @@ class Cut:
     """The cut for given extents: ints or values of a kernel.
 
     row_tiles: tiles per row dim; tiles and panels: in all; task_tiles, task_panels: per task;
-    batches, row_blocks, panel_blocks: the task space, panel block fastest.
+    batches, row_blocks, panel_blocks: the task space. rows_first: 1 where row blocks are its
+    fastest index, so that a panel stays in the cache while all rows pass; 0 where panel blocks are.
     """
 
     row_tiles: list[Index]
@@ -88,6 +89,7 @@ class Cut:
     batches: Index
     row_blocks: Index
     panel_blocks: Index
+    rows_first: Index
 
 
 def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
@@ -119,7 +121,7 @@ def cut_of(schedule: Schedule) -> CutChoice:
     return CutChoice(schedule.vectors, schedule.tile_rows, max(1, blocks), pack)
 
 
-def make_cut(spec: ContractionSpec, schedule: Schedule, at: Arith) -> Cut:
+def make_cut(spec: ContractionSpec, schedule: Schedule, facts: TargetFacts, at: Arith) -> Cut:
     """The task space for the extents that `at` sees."""
     row_tiles = [
         at.ceil_div(at.size(dim.extent), tile)
@@ -151,7 +153,27 @@ def make_cut(spec: ContractionSpec, schedule: Schedule, at: Arith) -> Cut:
         batches,
         row_blocks,
         panel_blocks,
+        _rows_first(spec, schedule, facts, at, (row_blocks, panel_blocks)),
     )
+
+
+def _rows_first(
+    spec: ContractionSpec,
+    schedule: Schedule,
+    facts: TargetFacts,
+    at: Arith,
+    blocks: tuple[Index, Index],
+) -> Index:
+    """1 where fewer bytes pass by when each panel is read once and all rows again and again; what
+    takes at most half of L2 is read once in any order."""
+    row_blocks, panel_blocks = blocks
+    half = facts.l2_bytes // 2
+    b = _b_bytes(spec, at)
+    rows = at.product([at.size(dim.extent) for dim in spec.rows])
+    a = at.mul(rows, _row_bytes(spec, schedule.k, 0))
+    all_a = at.mul(a, at.choose(at.less(half, a), panel_blocks, 1))
+    all_b = at.mul(b, at.choose(at.less(half, b), row_blocks, 1))
+    return at.less(at.add(all_a, b), at.add(all_b, a))
 
 
 def task_count(spec: ContractionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
@@ -168,7 +190,7 @@ def emit_task_count(
 
 
 def _tasks(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
-    cut = make_cut(spec, make_schedule(spec, facts), at)
+    cut = make_cut(spec, make_schedule(spec, facts), facts, at)
     return at.mul(cut.batches, at.mul(cut.row_blocks, cut.panel_blocks))
 
 
@@ -215,8 +237,10 @@ def tile_shape(
     facts: TargetFacts,
     size: tuple[int, int],
     vectors: int,
+    following: int = 0,
 ) -> MicroKernel:
-    """The micro-kernel for a tile of `size` rows and `vectors` vectors.
+    """The micro-kernel for a tile of `size` rows and `vectors` vectors. following: elements of
+    what follows in B that each step is to ask for.
 
     All columns of a row are summed in one order, those of the narrower last tile too: where columns
     of B are equal, so are their sums.
@@ -250,7 +274,30 @@ def tile_shape(
         by_lane=facts.lane_products and unit and _many(schedule.k[-1].extent, facts, spec.dtype),
         matrix=MatrixOperands(matrix.steps > 0, matrix.rows_in_pairs) if matrix else None,
         halves=spec.halves and not wide, half_rows=spec.half_rows and not schedule.widened,
+        following=following if far else 0,
     )  # fmt: skip
+
+
+def following(spec: ContractionSpec, schedule: Schedule, facts: TargetFacts) -> int:
+    """Elements of what follows in B that a step asks for, so that a task's tiles together ask for
+    all of its next panel: memory is as busy during the last tile as during the first. Only where
+    the sizes are known, and B comes from memory. A power of two, so that kernels share tiles."""
+    extents = [dim.extent for dim in (*spec.batch, *spec.rows, *spec.k)]
+    if static_product(extents) is None or not isinstance(spec.n, int):
+        return 0
+    cut = make_cut(spec, schedule, facts, Arith(None, ()))
+    tiles = int(cut.task_tiles)
+    one_column = schedule.width == spec.panel and (not schedule.k_block or cut.task_panels == 1)
+    from_memory = _b_bytes(spec, Arith(None, ())) > facts.l2_bytes // 2
+    if tiles <= 1 or not one_column or not from_memory:
+        return 0
+    return 1 << (-(-spec.panel // tiles) - 1).bit_length()
+
+
+def _b_bytes(spec: ContractionSpec, at: Arith) -> Index:
+    """Bytes of one batch's B."""
+    size = 2 if spec.halves else dtype_bits(spec.dtype) // 8
+    return at.product([size, at.size(spec.n), *(at.size(dim.extent) for dim in spec.k)])
 
 
 def _many(extent: Size, facts: TargetFacts, dtype: str) -> bool:

@@ -21,7 +21,8 @@ class Template(Protocol):
 
     DTYPES: those that operands may have. MATCHERS: op -> a function that gives what the others
     take as `match`, or None where the template does not fit. A module may also have `ways(op)`:
-    all that its matcher could give, by name, where it decides by costs and whatever the layouts.
+    all that its matcher could give, by name, where it decides by costs and whatever the layouts;
+    and `reads_rows_together(match, value)`: whether it reads many rows of an operand side by side.
     """
 
     DTYPES: frozenset[str]
@@ -92,6 +93,12 @@ class Templates:
         """Whether the kernel of `op` can read this operand by strides."""
         found = self._find(op)
         return found is None or found[0].reads_in_place(found[1], value)
+
+    def reads_rows_together(self, op: Operation, value: Value) -> bool:
+        """Whether the kernel of `op` reads many rows of this operand side by side."""
+        found = self._find(op)
+        together = getattr(found[0], "reads_rows_together", None) if found else None
+        return together is not None and together(found[1], value)
 
     def writes_in_place(self, group: Group) -> bool:
         """Whether the kernel of a group can write its result by strides."""

@@ -20,6 +20,7 @@ from cuvil.plan.pull import Axes, collapse
 from cuvil.plan.templates.epilogue import epilogue
 
 FEW_CHANNELS = 8  # of an image that is not worth a pass over memory to be transposed
+FEW_ROWS = 4  # fit the ways of any cache
 PANEL = 32  # columns per panel: every variant's tile divides it
 
 
@@ -267,6 +268,13 @@ def walked(draft: Draft, m: Match) -> tuple[dict[str, Sequence[Dim]], Block]:
 def reads_in_place(m: Match, value: Value) -> bool:
     """A is read by strides, B is packed from a dense tensor."""
     return value is not m.b
+
+
+def reads_rows_together(m: Match, value: Value) -> bool:
+    """Rows of A whose numbers are summed along the row: a tile's are read side by side."""
+    rows = product(row.extent for row in m.rows)
+    few = isinstance(rows, int) and rows <= FEW_ROWS
+    return value is m.a and not few and all(extent == 1 for extent, _ in m.k[:-1])
 
 
 def writes_in_place(m: Match) -> bool:
