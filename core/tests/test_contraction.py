@@ -19,8 +19,9 @@ from cuvil.codegen.contraction import (
     pack_panels,
     task_count,
 )
+from cuvil.codegen.contraction.cut import emit_task_count, make_cut
 from cuvil.codegen.contraction.harness import HostKernel, new_module
-from cuvil.codegen.contraction.schedule import emit_task_count, make_schedule, scratch_bytes
+from cuvil.codegen.contraction.schedule import make_schedule, scratch_bytes
 from cuvil.codegen.llvm_util import F32, I32, KERNEL_TYPE, splat, store
 
 RNG = np.random.default_rng(7)
@@ -44,6 +45,18 @@ def operands(m, n, k, panel=32):
 def test_product_of_static_sizes(facts, m, n, k):
     a, b, buffers = operands(m, n, k)
     close(contract(product(m, n, k), facts, buffers), a @ b)
+
+
+@pytest.mark.parametrize("facts", EVERY)
+def test_all_rows_pass_before_the_next_panel_where_b_outgrows_the_cache(facts):
+    facts, spec = replace(facts, l2_bytes=512 * 1024), product(64, 400, 1000)
+    cut = make_cut(spec, make_schedule(spec, facts), facts, Arith(None, ()))
+    assert cut.rows_first == 1 and cut.row_blocks > 1
+    a, b, buffers = operands(64, 400, 1000)
+    close(contract(spec, facts, buffers), a @ b)
+    rows = ContractionSpec((), (RowDim(Slot(0), 1000, 400),), (KDim(1000, 1),), 400, 32)
+    buffers[2][:] = np.nan
+    close(contract(rows, facts, buffers, (64,)), a @ b)
 
 
 @pytest.mark.parametrize("facts", EVERY)

@@ -9,9 +9,10 @@ from llvmlite import ir
 
 from cuvil.codegen import attention, depthwise, few_rows, lookup, winograd
 from cuvil.codegen.contraction.arith import Arith, Size, Slot
+from cuvil.codegen.contraction.cut import emit_task_count
 from cuvil.codegen.contraction.epilogue import EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
-from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes
+from cuvil.codegen.contraction.schedule import scratch_bytes
 from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, CutChoice, KDim, RowDim
 from cuvil.codegen.contraction.tuning import alternatives
 from cuvil.codegen.facts import TargetFacts

@@ -5,9 +5,10 @@ Fill a `ContractionSpec`, pack B with `pack_panels`, call `emit_contraction`; th
 """
 
 from cuvil.codegen.contraction.arith import Arith, Size, Slot
+from cuvil.codegen.contraction.cut import emit_task_count, task_count
 from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope, identity
 from cuvil.codegen.contraction.kernel import emit_contraction
-from cuvil.codegen.contraction.schedule import emit_task_count, scratch_bytes, task_count
+from cuvil.codegen.contraction.schedule import scratch_bytes
 from cuvil.codegen.contraction.spec import (
     BatchDim,
     ContractionSpec,

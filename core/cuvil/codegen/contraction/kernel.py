@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.cut import following, make_cut
 from cuvil.codegen.contraction.dot import is_shifted
 from cuvil.codegen.contraction.epilogue import Epilogue, identity
 from cuvil.codegen.contraction.half_steps import widen_columns
@@ -14,8 +15,6 @@ from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
 from cuvil.codegen.contraction.schedule import (
     Schedule,
-    following,
-    make_cut,
     make_schedule,
     pack_bytes,
     sums_bytes,
@@ -129,10 +128,10 @@ class _Kernel:
         at, cut, batch_dims = self.at, self.cut, self.spec.batch
         fastest = at.choose(cut.rows_first, cut.row_blocks, cut.panel_blocks)
         slower = at.choose(cut.rows_first, cut.panel_blocks, cut.row_blocks)
-        batch, *blocks = unravel(at, task, [cut.batches, slower, fastest])
-        row_block = at.choose(cut.rows_first, blocks[1], blocks[0])
-        panel_block = at.choose(cut.rows_first, blocks[0], blocks[1])
-        indices = unravel(at, batch, [at.size(dim.extent) for dim in batch_dims])
+        nth_batch, slow, fast = unravel(at, task, [cut.batches, slower, fastest])
+        row_block = at.choose(cut.rows_first, fast, slow)
+        panel_block = at.choose(cut.rows_first, slow, fast)
+        indices = unravel(at, nth_batch, [at.size(dim.extent) for dim in batch_dims])
         a = at.dot(indices, [at.size(dim.a_stride) for dim in batch_dims])
         b = at.dot(indices, [at.size(dim.b_stride) for dim in batch_dims])
         tiles = self._range(row_block, cut.task_tiles, cut.tiles)

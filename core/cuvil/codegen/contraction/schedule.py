@@ -1,16 +1,14 @@
 """How a contraction is cut: the register tile, blocks for the caches, tasks for the threads.
 
-What is fixed when the kernel is emitted is a `Schedule`; what depends on run-time extents is a
-`Cut`, computed by one formula in Python and in the kernel.
+This is what is fixed when the kernel is emitted; what depends on run-time extents is in `cut`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
 from llvmlite import ir
 
-from cuvil.codegen.contraction.arith import Arith, Index, Size, static_product
+from cuvil.codegen.contraction.arith import Size, static_product
 from cuvil.codegen.contraction.dot import in_parts, is_shifted, sum_type
 from cuvil.codegen.contraction.matrix_steps import MatrixOperands
 from cuvil.codegen.contraction.matrix_tiles import (
@@ -23,13 +21,9 @@ from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.contraction.spec import ContractionSpec, CutChoice, KDim, merge_k
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 
-TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task: 4 us on a fast core
-TASKS_WANTED = 64  # enough for 16 threads to finish together
-_STREAM_ROWS = 10  # streaming B from memory costs as much as about this many rows of sums
 _MOST_ROWS = 28
 _LATENCY_SUMS = 10  # independent accumulators that keep two FMA pipes of latency 4-5 busy
 _PAD = 16  # elements after each packed row of A
-_PANELS_PER_PACKING = 12  # of B, that share the cost of copying rows of A
 _CHUNK = 256  # k steps summed in registers: rounding errors stay small, joining costs a percent
 _AHEAD_BYTES = 8192  # of B: two pages, since hardware prefetchers stop at the end of one
 _PREFETCH_ROWS = 4  # with fewer, loads of B alone keep the memory busy
@@ -72,26 +66,6 @@ class Schedule:
         return prod(self.tile)
 
 
-@dataclass(frozen=True)
-class Cut:
-    """The cut for given extents: ints or values of a kernel.
-
-    row_tiles: tiles per row dim; tiles and panels: in all; task_tiles, task_panels: per task;
-    batches, row_blocks, panel_blocks: the task space. rows_first: 1 where row blocks are its
-    fastest index, so that a panel stays in the cache while all rows pass; 0 where panel blocks are.
-    """
-
-    row_tiles: list[Index]
-    tiles: Index
-    panels: Index
-    task_tiles: Index
-    task_panels: Index
-    batches: Index
-    row_blocks: Index
-    panel_blocks: Index
-    rows_first: Index
-
-
 def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
     """Tile and blocks by the spec's choice, else from its static extents and the facts."""
     lanes = min(facts.lanes(spec.dtype), spec.panel)
@@ -100,8 +74,7 @@ def make_schedule(spec: ContractionSpec, facts: TargetFacts) -> Schedule:
     matrix = matrix_tiles(spec, facts, lanes, k, k_block)
     vectors, rows = (matrix.vectors, matrix.rows) if matrix else _register_tile(spec, facts, lanes)
     tile = _spread(rows, [dim.extent for dim in spec.rows])
-    row_bytes = _row_bytes(spec, k, k_block)
-    most_tiles = max(1, facts.l2_bytes // 2 // row_bytes // prod(tile))
+    most_tiles = max(1, facts.l2_bytes // 2 // row_bytes(spec, k, k_block) // prod(tile))
     pack = PACKS[spec.choice.pack] or _pack(spec, facts, k, prod(tile))
     widened = spec.half_rows and _widens(facts, k, k_block)
     pack = "always" if widened or (matrix and matrix.rows_in_pairs) else pack
@@ -119,79 +92,6 @@ def cut_of(schedule: Schedule) -> CutChoice:
     blocks = -(-extent // schedule.k_block) if schedule.k_block else 1
     pack = PACKS.index(schedule.pack)
     return CutChoice(schedule.vectors, schedule.tile_rows, max(1, blocks), pack)
-
-
-def make_cut(spec: ContractionSpec, schedule: Schedule, facts: TargetFacts, at: Arith) -> Cut:
-    """The task space for the extents that `at` sees."""
-    row_tiles = [
-        at.ceil_div(at.size(dim.extent), tile)
-        for dim, tile in zip(spec.rows, schedule.tile, strict=True)
-    ]
-    tiles = at.product(row_tiles)
-    panels = at.ceil_div(at.size(spec.n), spec.panel)
-    batches = at.product([at.size(dim.extent) for dim in spec.batch])
-    k = at.maximum(1, at.product([at.size(dim.extent) for dim in schedule.k]))
-    cost = at.mul(k, 2 * spec.panel * max(schedule.tile_rows, _STREAM_ROWS))
-    units = at.mul(batches, at.mul(tiles, panels))
-    packed = schedule.pack != "never"
-    tasks = TASKS_WANTED // 2 if packed else TASKS_WANTED
-    wanted = at.maximum(at.div(TASK_OPERATIONS, cost), at.div(units, tasks))
-    area = at.maximum(1, wanted)
-    few = at.maximum(1, at.minimum(panels, _PANELS_PER_PACKING if packed else 1))
-    most_tiles = at.maximum(1, at.minimum(tiles, schedule.most_tiles))
-    task_tiles = at.minimum(most_tiles, at.maximum(1, at.div(area, few)))
-    most_panels = at.minimum(panels, schedule.most_panels) if schedule.most_panels else panels
-    task_panels = at.maximum(1, at.minimum(most_panels, at.div(area, task_tiles)))
-    row_blocks = at.ceil_div(tiles, task_tiles)
-    panel_blocks = at.ceil_div(panels, task_panels)
-    return Cut(
-        row_tiles,
-        tiles,
-        panels,
-        at.ceil_div(tiles, row_blocks),
-        at.ceil_div(panels, panel_blocks),
-        batches,
-        row_blocks,
-        panel_blocks,
-        _rows_first(spec, schedule, facts, at, (row_blocks, panel_blocks)),
-    )
-
-
-def _rows_first(
-    spec: ContractionSpec,
-    schedule: Schedule,
-    facts: TargetFacts,
-    at: Arith,
-    blocks: tuple[Index, Index],
-) -> Index:
-    """1 where fewer bytes pass by when each panel is read once and all rows again and again; what
-    takes at most half of L2 is read once in any order."""
-    row_blocks, panel_blocks = blocks
-    half = facts.l2_bytes // 2
-    b = _b_bytes(spec, at)
-    rows = at.product([at.size(dim.extent) for dim in spec.rows])
-    a = at.mul(rows, _row_bytes(spec, schedule.k, 0))
-    all_a = at.mul(a, at.choose(at.less(half, a), panel_blocks, 1))
-    all_b = at.mul(b, at.choose(at.less(half, b), row_blocks, 1))
-    return at.less(at.add(all_a, b), at.add(all_b, a))
-
-
-def task_count(spec: ContractionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots."""
-    return _tasks(spec, facts, Arith(None, dims))
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: ContractionSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
-    return at.value(_tasks(spec, facts, at))
-
-
-def _tasks(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
-    cut = make_cut(spec, make_schedule(spec, facts), facts, at)
-    return at.mul(cut.batches, at.mul(cut.row_blocks, cut.panel_blocks))
 
 
 def scratch_bytes(spec: ContractionSpec, facts: TargetFacts) -> int:
@@ -276,28 +176,6 @@ def tile_shape(
         halves=spec.halves and not wide, half_rows=spec.half_rows and not schedule.widened,
         following=following if far else 0,
     )  # fmt: skip
-
-
-def following(spec: ContractionSpec, schedule: Schedule, facts: TargetFacts) -> int:
-    """Elements of what follows in B that a step asks for, so that a task's tiles together ask for
-    all of its next panel: memory is as busy during the last tile as during the first. Only where
-    the sizes are known, and B comes from memory. A power of two, so that kernels share tiles."""
-    extents = [dim.extent for dim in (*spec.batch, *spec.rows, *spec.k)]
-    if static_product(extents) is None or not isinstance(spec.n, int):
-        return 0
-    cut = make_cut(spec, schedule, facts, Arith(None, ()))
-    tiles = int(cut.task_tiles)
-    one_column = schedule.width == spec.panel and (not schedule.k_block or cut.task_panels == 1)
-    from_memory = _b_bytes(spec, Arith(None, ())) > facts.l2_bytes // 2
-    if tiles <= 1 or not one_column or not from_memory:
-        return 0
-    return 1 << (-(-spec.panel // tiles) - 1).bit_length()
-
-
-def _b_bytes(spec: ContractionSpec, at: Arith) -> Index:
-    """Bytes of one batch's B."""
-    size = 2 if spec.halves else dtype_bits(spec.dtype) // 8
-    return at.product([size, at.size(spec.n), *(at.size(dim.extent) for dim in spec.k)])
 
 
 def _many(extent: Size, facts: TargetFacts, dtype: str) -> bool:
@@ -393,7 +271,7 @@ def _even_block(extent: int, blocks: int, inner: int | None) -> int:
     return -(-even // _PAD) * _PAD if inner == 1 else even
 
 
-def _row_bytes(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
+def row_bytes(spec: ContractionSpec, k: tuple[KDim, ...], k_block: int) -> int:
     """About how many bytes of A one more row touches that its neighbours do not."""
     size = dtype_bits(spec.dtype) // 8
     steps = static_product([dim.extent for dim in k]) or 1024

@@ -97,8 +97,9 @@ class Templates:
     def reads_rows_together(self, op: Operation, value: Value) -> bool:
         """Whether the kernel of `op` reads many rows of this operand side by side."""
         found = self._find(op)
-        together = getattr(found[0], "reads_rows_together", None) if found else None
-        return together is not None and together(found[1], value)
+        if found is None or not hasattr(found[0], "reads_rows_together"):
+            return False
+        return bool(found[0].reads_rows_together(found[1], value))
 
     def writes_in_place(self, group: Group) -> bool:
         """Whether the kernel of a group can write its result by strides."""
