@@ -28,8 +28,8 @@ def find_layouts(
         if op.name in _WRITTEN:
             _WRITTEN[op.name](finder, op)
     for group in groups:
-        if not group.is_control:
-            finder.rows(group)
+        if not group.is_control and len(group.root.results) == 1:
+            finder.rows(group.root.results[0])
     for op in alone:  # a slice takes over the strides that its source has got
         if op.name in _READ:
             _READ[op.name](finder, op)
@@ -65,10 +65,9 @@ class _Finder:
                 offset = offset + low * step
             self.layouts.inside[source] = Inside(result, offset, steps)
 
-    def rows(self, group: Group) -> None:
+    def rows(self, result: Value) -> None:
         """Rows that would all fall on the same few sets of a cache lie further apart, for kernels
         that read many of them side by side."""
-        result = group.root.results[0]
         dims, size = tensor_type(result).dims, tensor_type(result).dtype.size
         row = dims[-1] if dims else 0
         if not isinstance(row, int) or not row or row * size % _SAME_SET:
