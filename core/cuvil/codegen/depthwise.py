@@ -126,13 +126,12 @@ def emit_depthwise(
 
 @dataclass(frozen=True)
 class _Cut:
-    """The task space: (batch, channel group, row block), row block fastest."""
+    """The task space: (batch, channel group, row block), row block fastest; groups and row blocks
+    differ by one block or row at most."""
 
     batches: Index
     blocks: Index  # of channels, one vector each
-    task_blocks: Index
     block_groups: Index
-    task_rows: Index
     row_blocks: Index
     tasks: Index
 
@@ -150,15 +149,17 @@ def _cut(spec: DepthwiseSpec, facts: TargetFacts, at: Arith) -> _Cut:
     row_blocks = at.ceil_div(rows, most_rows)
     most_blocks = at.maximum(1, at.minimum(blocks, at.div(wanted, most_rows)))
     groups = at.ceil_div(blocks, most_blocks)
-    return _Cut(
-        batches,
-        blocks,
-        at.ceil_div(blocks, groups),
-        groups,
-        at.ceil_div(rows, row_blocks),
-        row_blocks,
-        at.mul(batches, at.mul(groups, row_blocks)),
-    )
+    several = at.less(1, at.mul(batches, at.mul(groups, row_blocks)))
+    groups = _even(at, groups, blocks, several)  # two threads get the same
+    odd = at.mod(at.mul(batches, groups), 2)
+    row_blocks = _even(at, row_blocks, rows, at.mul(several, odd))
+    tasks = at.mul(batches, at.mul(groups, row_blocks))
+    return _Cut(batches, blocks, groups, row_blocks, tasks)
+
+
+def _even(at: Arith, parts: Index, count: Index, wanted: Index) -> Index:
+    """One part more where there would be an odd number of them, if so many can be."""
+    return at.add(parts, at.mul(wanted, at.mul(at.mod(parts, 2), at.less(parts, count))))
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,9 @@ class _Kernel:
         indices = unravel(at, batch, [at.size(dim.extent) for dim in dims])
         a = at.dot(indices, [at.size(dim.a_stride) for dim in dims])
         c = at.dot(indices, [at.size(dim.c_stride) for dim in dims])
-        first, last = self._range(group, cut.task_blocks, cut.blocks)
+        first, last = self._part(group, cut.block_groups, cut.blocks)
         whole = at.div(self.channels, self.lanes)
-        rows = self._range(row_block, cut.task_rows, self.rows)
+        rows = self._part(row_block, cut.row_blocks, self.rows)
         if not isinstance(whole, int) or whole:
             stop = at.minimum(last, whole)
             with for_range(self.b, at.value(first), at.value(stop)) as block:
@@ -229,9 +230,10 @@ class _Kernel:
             channel = at.mul(whole, self.lanes)
             self._rows(rows, _Place(indices, a, c, 0, 0, channel, mask))
 
-    def _range(self, nth: Index, each: Index, total: Index) -> tuple[Index, Index]:
-        first = self.at.mul(nth, each)
-        return first, self.at.minimum(total, self.at.add(first, each))
+    def _part(self, nth: Index, parts: Index, total: Index) -> tuple[Index, Index]:
+        at = self.at
+        first = at.div(at.mul(nth, total), parts)
+        return first, at.div(at.mul(at.add(nth, 1), total), parts)
 
     def _rows(self, rows: tuple[Index, Index], place: _Place) -> None:
         """All output rows of the task for one vector of channels."""

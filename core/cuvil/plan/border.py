@@ -11,6 +11,8 @@ from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.kernel import Draft, Kernel
 
+_PARTS = 8  # tasks of an image that is copied
+
 
 def fills_by_runs(op: Operation) -> bool:
     """Whether `pad_kernel` computes the op: constant fill, nothing cut off, literal extents."""
@@ -20,25 +22,31 @@ def fills_by_runs(op: Operation) -> bool:
 
 
 def pad_kernel(draft: Draft, name: str) -> Kernel:
-    """A task per index of the leading axes that are not padded."""
+    """A task for each index of the leading axes that are not padded; where the image is copied,
+    some: each takes a part of the result along the first axis that is padded."""
     root = draft.group.root
     attrs, dims = attrs_of(root), tensor_type(root.results[0]).dims
     first = next((i for i, p in enumerate(zip(attrs.low, attrs.high, strict=True)) if any(p)), 0)
-    puller = draft.puller()
+    b, puller = draft.b, draft.puller()
     fill = puller.element(root.operands[1], ())
-    pad = _Pad(draft.b, dims, attrs.low, attrs.high, draft.writes[root.results[0]], fill)
-    start = draft.b.mul(draft.task, draft.b.dim(product(dims[first:])))
-    pad.border(first, start)
+    pad = _Pad(b, dims, attrs.low, attrs.high, draft.writes[root.results[0]], fill)
     image = root.operands[0]
-    if image not in draft.layouts.parts(root.results[0]):
-        outer = draft.b.unflatten(draft.task, dims[:first])
+    inside = image in draft.layouts.parts(root.results[0])
+    parts = 1 if inside else _PARTS
+    lead, part = b.div(draft.task, parts), b.mod(draft.task, parts)
+    rows = b.dim(dims[first])
+    begin, end = (b.div(b.mul(n, rows), parts) for n in (part, b.add(part, 1)))
+    start = b.mul(lead, b.dim(product(dims[first:])))
+    pad.border(first, start, (begin, end))
+    if not inside:
+        outer = b.unflatten(lead, dims[:first])
         source = tensor_type(image).dims
 
         def copy(at: tuple[Index, ...], place: Index) -> None:
-            draft.b.store(puller.element(image, (*outer, *at)), pad.target, place)
+            b.store(puller.element(image, (*outer, *at)), pad.target, place)
 
-        pad.image(first, start, source, (), copy)
-    return draft.finish(name, product(dims[:first]))
+        pad.image(first, start, source, (), copy, (begin, end))
+    return draft.finish(name, product(dims[:first]) * parts)
 
 
 @dataclass
@@ -50,24 +58,34 @@ class _Pad:
     target: Value
     fill: Value
 
-    def border(self, axis: int, start: Index) -> None:
+    def border(self, axis: int, start: Index, part: tuple[Index, Index] | None = None) -> None:
         """Where the axes before are in the image and this one is not, the axes after are one run.
-        start: the offset of this axis's element 0."""
+        start: the offset of this axis's element 0. part: [begin, end) of this axis, None: all."""
         b, padded = self.b, [low or high for low, high in zip(self.low, self.high, strict=True)]
         inner = product(self.dims[axis + 1 :])
         low, high = self.low[axis], self.high[axis]
-        end = self.dims[axis] - high
+        end = b.dim(self.dims[axis] - high)
         if low:
-            self._run(start, b.dim(inner * low))
+            self._run(start, inner, self._within(0, low, part))
         if high:
-            self._run(b.add(start, b.dim(end * inner)), b.dim(inner * high))
+            self._run(start, inner, self._within(end, b.dim(self.dims[axis]), part))
         if any(padded[axis + 1 :]):
-            with b.loop(low, b.dim(end)) as loop:
+            with b.loop(*self._within(low, end, part)) as loop:
                 self.border(axis + 1, b.add(start, b.mul(loop.iv, b.dim(inner))))
 
-    def _run(self, start: Index, length: Index) -> None:
-        with self.b.loop(0, length, kind="parallel") as loop:
-            self.b.store(self.fill, self.target, self.b.add(start, loop.iv))
+    def _within(
+        self, begin: Index, end: Index, part: tuple[Index, Index] | None
+    ) -> tuple[Index, Index]:
+        if part is None:
+            return begin, end
+        return self.b.index("max", begin, part[0]), self.b.index("min", end, part[1])
+
+    def _run(self, start: Index, inner: Dim, rows: tuple[Index, Index]) -> None:
+        """Fills rows of so many elements each."""
+        size = self.b.dim(inner)
+        first, last = (self.b.add(start, self.b.mul(row, size)) for row in rows)
+        with self.b.loop(first, last, kind="parallel") as loop:
+            self.b.store(self.fill, self.target, loop.iv)
 
     def image(
         self,
@@ -76,12 +94,16 @@ class _Pad:
         source: Sequence[Dim],
         at: tuple[Index, ...],
         copy: object,
+        part: tuple[Index, Index] | None = None,
     ) -> None:
-        """Loops over the image's elements from this axis on."""
+        """Loops over the image's elements from this axis on; those of `part` of the result."""
         b, last = self.b, axis == len(source) - 1
         inner = b.dim(product(self.dims[axis + 1 :]))
-        with b.loop(0, b.dim(source[axis]), kind="parallel" if last else "") as loop:
-            place = b.add(start, b.mul(b.add(loop.iv, self.low[axis]), inner))
+        low = self.low[axis]
+        mine = (b.sub(part[0], low), b.sub(part[1], low)) if part else None
+        rows = self._within(0, b.dim(source[axis]), mine)
+        with b.loop(*rows, kind="parallel" if last else "") as loop:
+            place = b.add(start, b.mul(b.add(loop.iv, low), inner))
             if last:
                 copy((*at, loop.iv), place)  # type: ignore[operator]
             else:
