@@ -45,6 +45,7 @@ from cuvil.codegen.llvm_util import (
 _TASK_OPERATIONS = 1_000_000  # multiply-adds*2, as for contractions
 _MEMORY_FACTOR = 3  # a multiply-add here costs about three of a contraction's: it is all loads
 _TASKS_WANTED = 64
+_LEAST_ROWS = 14  # of which one more in a half of them does not matter
 _MOST_COLUMNS = 16
 _COLUMNS_OF_FEW_TAPS = 8  # more of them gain nothing: few taps wait for loads of A, not for sums
 _MOST_UNROLLED_TAPS = 25
@@ -126,13 +127,14 @@ def emit_depthwise(
 
 @dataclass(frozen=True)
 class _Cut:
-    """The task space: (batch, channel group, row block), row block fastest; groups and row blocks
-    differ by one block or row at most."""
+    """The task space: (batch, row block, channel group), the group fastest: half of the tasks is
+    half of the rows, as in the kernels before and behind. Parts differ by one row or block at most,
+    and are an even number where they can, so that two threads get the same."""
 
     batches: Index
     blocks: Index  # of channels, one vector each
-    block_groups: Index
     row_blocks: Index
+    groups: Index
     tasks: Index
 
 
@@ -145,21 +147,17 @@ def _cut(spec: DepthwiseSpec, facts: TargetFacts, at: Arith) -> _Cut:
     cost = at.maximum(1, at.mul(columns, lanes * taps * 2 * _MEMORY_FACTOR))
     units = at.mul(batches, at.mul(rows, blocks))
     wanted = at.maximum(at.div(_TASK_OPERATIONS, cost), at.div(units, _TASKS_WANTED))
-    most_rows = at.maximum(1, at.minimum(rows, at.maximum(1, wanted)))
-    row_blocks = at.ceil_div(rows, most_rows)
-    most_blocks = at.maximum(1, at.minimum(blocks, at.div(wanted, most_rows)))
-    groups = at.ceil_div(blocks, most_blocks)
-    several = at.less(1, at.mul(batches, at.mul(groups, row_blocks)))
-    groups = _even(at, groups, blocks, several)  # two threads get the same
-    odd = at.mod(at.mul(batches, groups), 2)
-    row_blocks = _even(at, row_blocks, rows, at.mul(several, odd))
-    tasks = at.mul(batches, at.mul(groups, row_blocks))
-    return _Cut(batches, blocks, groups, row_blocks, tasks)
-
-
-def _even(at: Arith, parts: Index, count: Index, wanted: Index) -> Index:
-    """One part more where there would be an odd number of them, if so many can be."""
-    return at.add(parts, at.mul(wanted, at.mul(at.mod(parts, 2), at.less(parts, count))))
+    wanted = at.maximum(1, wanted)
+    several = at.less(wanted, units)
+    row_blocks = at.ceil_div(rows, at.minimum(rows, wanted))
+    halves = at.mul(several, at.less(_LEAST_ROWS - 1, rows))
+    row_blocks = at.add(row_blocks, at.mul(halves, at.mod(row_blocks, 2)))
+    task_rows = at.maximum(1, at.ceil_div(rows, row_blocks))
+    groups = at.ceil_div(blocks, at.maximum(1, at.minimum(blocks, at.div(wanted, task_rows))))
+    odd = at.mod(at.mul(batches, at.mul(row_blocks, groups)), 2)
+    groups = at.add(groups, at.mul(at.mul(several, odd), at.less(groups, blocks)))
+    tasks = at.mul(batches, at.mul(row_blocks, groups))
+    return _Cut(batches, blocks, row_blocks, groups, tasks)
 
 
 @dataclass(frozen=True)
@@ -209,11 +207,11 @@ class _Kernel:
 
     def _task(self, task: ir.Value) -> None:
         at, cut, dims = self.at, self.cut, self.spec.batch
-        batch, group, row_block = unravel(at, task, [cut.batches, cut.block_groups, cut.row_blocks])
+        batch, row_block, group = unravel(at, task, [cut.batches, cut.row_blocks, cut.groups])
         indices = unravel(at, batch, [at.size(dim.extent) for dim in dims])
         a = at.dot(indices, [at.size(dim.a_stride) for dim in dims])
         c = at.dot(indices, [at.size(dim.c_stride) for dim in dims])
-        first, last = self._part(group, cut.block_groups, cut.blocks)
+        first, last = self._part(group, cut.groups, cut.blocks)
         whole = at.div(self.channels, self.lanes)
         rows = self._part(row_block, cut.row_blocks, self.rows)
         if not isinstance(whole, int) or whole:
