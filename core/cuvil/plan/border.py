@@ -11,7 +11,8 @@ from cuvil.ir.nest_build import Index, NestBuilder
 from cuvil.ir.record import attrs_of, tensor_type
 from cuvil.plan.kernel import Draft, Kernel
 
-_PARTS = 8  # tasks of an image that is copied
+_COPIED_PARTS = 8  # of an image that is not inside yet
+_SMALL = 1 << 16  # bytes
 
 
 def fills_by_runs(op: Operation) -> bool:
@@ -22,8 +23,8 @@ def fills_by_runs(op: Operation) -> bool:
 
 
 def pad_kernel(draft: Draft, name: str) -> Kernel:
-    """A task for each index of the leading axes that are not padded; where the image is copied,
-    some: each takes a part of the result along the first axis that is padded."""
+    """For each index of the leading axes that are not padded some tasks: each takes a part of the
+    result along the first axis that is."""
     root = draft.group.root
     attrs, dims = attrs_of(root), tensor_type(root.results[0]).dims
     first = next((i for i, p in enumerate(zip(attrs.low, attrs.high, strict=True)) if any(p)), 0)
@@ -32,14 +33,15 @@ def pad_kernel(draft: Draft, name: str) -> Kernel:
     pad = _Pad(b, dims, attrs.low, attrs.high, draft.writes[root.results[0]], fill)
     image = root.operands[0]
     inside = image in draft.layouts.parts(root.results[0])
-    parts = 1 if inside else _PARTS
-    lead, part = b.div(draft.task, parts), b.mod(draft.task, parts)
+    parts = _parts(root.results[0], inside)
+    images = min(first, 1)  # parts of an image come one after another, of all its channels
+    index = b.unflatten(draft.task, (*dims[:images], parts, *dims[images:first]))
+    part, outer = index[images], (*index[:images], *index[images + 1 :])
     rows = b.dim(dims[first])
     begin, end = (b.div(b.mul(n, rows), parts) for n in (part, b.add(part, 1)))
-    start = b.mul(lead, b.dim(product(dims[first:])))
+    start = b.mul(b.flatten(outer, dims[:first]), b.dim(product(dims[first:])))
     pad.border(first, start, (begin, end))
     if not inside:
-        outer = b.unflatten(lead, dims[:first])
         source = tensor_type(image).dims
 
         def copy(at: tuple[Index, ...], place: Index) -> None:
@@ -47,6 +49,15 @@ def pad_kernel(draft: Draft, name: str) -> Kernel:
 
         pad.image(first, start, source, (), copy, (begin, end))
     return draft.finish(name, product(dims[:first]) * parts)
+
+
+def _parts(result: Value, inside: bool) -> int:
+    """Tasks per index of the leading axes: a border that is large enough is written by the threads
+    that use its halves."""
+    size = tensor_type(result).size * tensor_type(result).dtype.size
+    if isinstance(size, int) and size < _SMALL:
+        return 1
+    return 2 if inside else _COPIED_PARTS
 
 
 @dataclass
