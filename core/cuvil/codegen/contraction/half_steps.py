@@ -10,21 +10,9 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from cuvil.codegen.contraction.lane_steps import LaneSteps
+from cuvil.codegen.contraction.rows_of_b import rows_function
 from cuvil.codegen.facts import TargetFacts
-from cuvil.codegen.llvm_util import (
-    HALF,
-    I16,
-    I32,
-    I64,
-    PTR,
-    declare,
-    for_range,
-    i64,
-    internal_function,
-    load,
-    store,
-    vector,
-)
+from cuvil.codegen.llvm_util import HALF, I16, I32, declare, i64, load, vector
 from cuvil.codegen.scalars.convert import load_convert
 
 _WHOLE = ir.VectorType(HALF, 8)
@@ -70,23 +58,14 @@ def widen_columns(module: ir.Module, facts: TargetFacts, vectors: int, panel: in
 
     panel: pitch of B's rows, in elements; those of the result are dense.
     """
-    name = f"widened.{vectors}p{panel}"
-    if name in module.globals:
-        return module.globals[name]
-    function = internal_function(module, name, [PTR, I64, PTR], facts)
-    for pointer in (function.args[0], function.args[2]):
-        pointer.add_attribute("noalias")
-    source, rows, target = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = facts.lanes("f32")
-    with for_range(b, i64(0), rows) as row:
-        read, write = b.mul(row, i64(panel)), b.mul(row, i64(vectors * lanes))
-        for v in range(vectors):
-            place = b.add(read, i64(v * lanes))
-            wide = load_convert(b, load(b, source, place, vector(I16, lanes)), "f16", facts)
-            store(b, wide, target, b.add(write, i64(v * lanes)))
-    b.ret_void()
-    return function
+
+    def widened(b: ir.IRBuilder, source: ir.Value, place: ir.Value) -> list[ir.Value]:
+        halves = load(b, source, place, vector(I16, lanes))
+        return [load_convert(b, halves, "f16", facts)]
+
+    name = f"widened.{vectors}p{panel}"
+    return rows_function(module, facts, name, (vectors, lanes, panel), widened)
 
 
 def _lane(b: ir.IRBuilder, vector: ir.Value, lane: int, total: ir.Value) -> ir.Value:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from cuvil.codegen.contraction.rows_of_b import rows_function
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     I32,
@@ -152,24 +153,14 @@ def pair_columns(module: ir.Module, facts: TargetFacts, vectors: int, panel: int
     panel: pitch of B's rows, in groups; those of the result are dense: the first pair of columns of
     each vector where the first row has the vector, the second where the second has it.
     """
+    kind = ir.VectorType(I32, LANES)
+
+    def paired(b: ir.IRBuilder, source: ir.Value, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+        rows = [load(b, source, b.add(place, i64(step * panel)), kind) for step in (0, 1)]
+        return _interleaved(b, *rows)
+
     name = f"pairs.{vectors}p{panel}"
-    if name in module.globals:
-        return module.globals[name]
-    function = internal_function(module, name, [PTR, I64, PTR], facts)
-    for pointer in (function.args[0], function.args[2]):
-        pointer.add_attribute("noalias")
-    source, rows, target = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    kind, width = ir.VectorType(I32, LANES), vectors * LANES
-    with for_range(b, i64(0), rows, i64(2)) as row:
-        read, write = b.mul(row, i64(panel)), b.mul(row, i64(width))
-        for v in range(vectors):
-            place = b.add(read, i64(v * LANES))
-            pair = [load(b, source, b.add(place, i64(step * panel)), kind) for step in (0, 1)]
-            for step, value in enumerate(_interleaved(b, *pair)):
-                store(b, value, target, b.add(write, i64(step * width + v * LANES)))
-    b.ret_void()
-    return function
+    return rows_function(module, facts, name, (vectors, LANES, panel), paired, together=2)
 
 
 def pair_rows(module: ir.Module, facts: TargetFacts, align: int) -> ir.Function:
