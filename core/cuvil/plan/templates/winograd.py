@@ -31,6 +31,8 @@ _NARROW = 16  # columns of a panel whose products are one vector wide, with twic
 _ONE_PASS = range(15, 29)  # tiles that then take one pass over the taps, and two passes otherwise
 _FAR_TAPS = 1 << 22  # bytes that come from memory: only then is one pass faster
 
+_Taps = tuple[int, int, tuple[int, int]]
+
 
 @dataclass(frozen=True)
 class TransformedTaps:
@@ -92,13 +94,13 @@ class Match:
 def _match(op: Operation, layouts: Layouts) -> Match | None:
     if not _fits(op):
         return None
-    n, channels, both = _taps(op)
+    n, channels, both = taps = _taps(op)
     m = choose(pixels_of(tensor_type(op.results[0]).dims), both, channels, n)
-    return _match_of(op, m) if m else None
+    return _match_of(op, taps, m) if m else None
 
 
-def _match_of(op: Operation, m: tuple[int, int]) -> Match:
-    n, channels, both = _taps(op)
+def _match_of(op: Operation, taps: _Taps, m: tuple[int, int]) -> Match:
+    n, channels, both = taps
     images, rows, columns = pixels_of(tensor_type(op.results[0]).dims)
     tiles = images * ceil_div(rows, m[0]) * ceil_div(columns, m[1])
     far = 4 * frequencies(m, both) * channels * n >= _FAR_TAPS
@@ -115,7 +117,7 @@ def _fits(op: Operation) -> bool:
     return all(s == 1 for s in steps) and is_constant(op.operands[1])
 
 
-def _taps(op: Operation) -> tuple[int, int, tuple[int, int]]:
+def _taps(op: Operation) -> _Taps:
     """Output channels, channels, and rows and columns of the filter, which is a constant."""
     n, channels, *taps = (literal(d) for d in tensor_type(op.operands[1]).dims)
     return n, channels, taps_of(taps)
@@ -125,8 +127,8 @@ def ways(op: Operation) -> dict[str, Match]:
     """What `MATCHERS` could give for other tiles, by name, whatever it costs."""
     if op.name != "cuvil.conv" or not _fits(op):
         return {}
-    n, channels, both = _taps(op)
-    return {f"winograd {m[0]}x{m[1]}": _match_of(op, m) for m in tiles_of(both, channels, n)}
+    n, channels, both = taps = _taps(op)
+    return {f"winograd {m[0]}x{m[1]}": _match_of(op, taps, m) for m in tiles_of(both, channels, n)}
 
 
 DTYPES = frozenset({"f32"})
