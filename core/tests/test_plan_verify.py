@@ -18,6 +18,8 @@ PRODUCT = "g (float[N, 4] x, float[4, 3] w) => (z) { m = MatMul(x, w)  z = Softm
 CHAIN = """g (float[4, 10] x) => (z)
 { a = Softmax(x)  s = ReduceMax<axes = [1]>(a)
   t = Softmax<axis = 0>(s)  d = Add(a, t)  z = Softmax(d) }"""
+COLUMNS = """g (float[N, 4] x, float[4, 3] w) => (z)
+{ m = MatMul(x, w)  e = Exp(m)  c = Concat<axis = 1>(e, m)  z = Softmax<axis = 1>(c) }"""
 CONTROL = """g (float[4] x, bool c) => (z)
 { n = Constant<value = int64 {3}>()  yes = Constant<value = bool {1}>()
   y = Loop(n, yes, x)<body = b (int64 i, bool k, float[4] v) => (bool l, float[4] u)
@@ -38,9 +40,9 @@ def pattern(old: str, new: str) -> Callable[[str], str]:
     return lambda text: re.sub(old, new, text, count=1)
 
 
-@pytest.mark.parametrize("graph", [PRODUCT, CHAIN, CONTROL])
+@pytest.mark.parametrize("graph", [PRODUCT, CHAIN, COLUMNS, CONTROL])
 def test_what_the_planner_makes_is_legal(graph: str) -> None:
-    verify_plan(plan_of(graph, **({"w": W} if graph is PRODUCT else {})))
+    verify_plan(plan_of(graph, **({"w": W} if "w)" in graph else {})))
 
 
 KERNELS = {

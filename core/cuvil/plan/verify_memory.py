@@ -222,7 +222,9 @@ def _alloc(w: _Walk, op: host.AllocOp) -> None:
 
 def _view(w: _Walk, op: host.ViewOp) -> None:
     source = w.places[op.source]
-    offset = w.dim(op, "offset") if source.size else 0  # nothing lies in an empty tensor
+    # Columns of a matrix without rows begin behind their buffer: `layout.start_of` mends only views
+    # that are empty in a buffer that is not.
+    offset = w.dim(op, "offset") if source.size else 0
     if not 0 <= offset <= source.size:
         raise _Illegal(f"a view from byte {offset} on of {source.size}")
     at = source.at + offset, source.size - offset
