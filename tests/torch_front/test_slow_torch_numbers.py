@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,14 +13,7 @@ from tests.torch_front.torch_calls import same  # noqa: E402
 
 F = torch.nn.functional
 VALUES = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -1e30, *map(float, ("nan", "inf", "-inf"))]
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("inference")
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])

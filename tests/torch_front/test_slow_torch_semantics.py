@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,7 @@ from tests.torch_front.torch_calls import compiled, same  # noqa: E402
 
 F = torch.nn.functional
 tree_leaves = torch.utils._pytree.tree_leaves
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("inference")
 
 
 def test_writes_to_inputs_reach_the_caller() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,13 +17,7 @@ from torch import nn
 import cuvil
 
 X = torch.linspace(-1, 1, 8).reshape(2, 4)
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    yield
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def net() -> Any:

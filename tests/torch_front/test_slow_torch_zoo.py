@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,15 +13,7 @@ from cuvil.integrations.torch_compile.observe import observed  # noqa: E402
 from tests.torch_front.torch_zoo import ZOO, Sample  # noqa: E402
 
 RTOL, ATOL = 1e-4, 1e-5  # the latter of the largest element
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = [pytest.mark.usefixtures("inference"), pytest.mark.filterwarnings("ignore")]
 
 
 def sample(name: str) -> Sample:
