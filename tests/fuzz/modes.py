@@ -21,7 +21,7 @@ from cuvil.pipeline import Built, compile_graph, selection
 from cuvil.plan.interpreter import run_plan
 from cuvil.plan.plan import make_plan
 from cuvil.plan.verify import verify_plan
-from cuvil.rewrite.engine import RewriteOptions, run_phases
+from cuvil.rewrite.engine import Report, RewriteOptions, run_phases
 from cuvil.rewrite.registry import load_rules
 from cuvil.rewrite.rule import Rule
 from cuvil.targets.backend import VariantSpec
@@ -31,9 +31,12 @@ from cuvil_runtime import Model, load, load_object
 from tests.fuzz.batch import Batch
 
 Array = np.ndarray[Any, Any]
+AfterPhase = Callable[[str, Graph], None]
 Runner = Callable[[Mapping[str, Array]], Sequence[Array]]
 MODES = ("phases", "planned", "plain", "jit", "aot")
 LEVELS = (1, 0, 0, 1, 0, 0, 2)  # of optimisation by LLVM, in turn: one below 1 still has our rules
+# Names of rules begin so: a rule that comes first would leave nothing to the others.
+LEFT_OUT = (("fp16",), ("fp16", "bf16_conv"), ("bf16",))  # in turn
 PLANNED_LIMIT = 20_000  # elements of all values; the interpreter of plans takes one at a time
 
 
@@ -58,6 +61,11 @@ def widths() -> list[VariantSpec]:
     return [v for v in runnable() if not v.products]
 
 
+def width_of(number: int) -> VariantSpec:
+    """One of them in turn."""
+    return widths()[number % len(widths())]
+
+
 def is_rough(number: int) -> bool:
     """Whether the number-th module is computed with fewer bits where rules can make it so."""
     return number % 12 == 7
@@ -68,10 +76,7 @@ def options_of(number: int) -> Options:
     on, and every other time by those that are off as well."""
 
     def asked(rule: Rule) -> bool:
-        turn = number // 12 % 3  # a rule that comes first would leave nothing to the others
-        if rule.name.startswith("fp16") != (turn == 2) and rule.name.startswith(("bf16", "fp16")):
-            return False
-        if rule.name == "bf16_conv" and turn == 1:
+        if rule.name.startswith(LEFT_OUT[number // 12 % len(LEFT_OUT)]):
             return False
         return is_rough(number) if rule.phase == "precision" else number % 2 == 1
 
@@ -87,18 +92,22 @@ def ways(batch: Batch, number: int, modes: Sequence[str], rules: Counter[str]) -
 
 def _phases(batch: Batch, number: int, rules: Counter[str]) -> Iterator[Way]:
     """The reference interpreter after every phase."""
-    graph, found = batch.copy(), []
+    found: list[tuple[str, list[list[Array]]]] = []
 
     def after(phase: str, now: Graph) -> None:
         outputs = [_reference(now, batch.feeds(env)) for env in range(4)]
         found.append((phase, outputs))
 
-    chosen = RewriteOptions(selection(options_of(number)), after_phase=after)
-    report = run_phases(graph, chosen, resolve().rules())
-    rules.update(report.counts)
+    rules.update(_rewrite(batch.copy(), number, after).counts)
     for phase, outputs in found:
         for env in range(4):
             yield Way(f"phase {phase}", lambda feed, o=outputs[env]: o, (env,))  # type: ignore[misc]
+
+
+def _rewrite(graph: Graph, number: int, after: AfterPhase | None = None) -> Report:
+    """By the rules for the number-th module. after: called after every phase."""
+    chosen = RewriteOptions(selection(options_of(number)), after_phase=after)
+    return run_phases(graph, chosen, resolve().rules())
 
 
 def _reference(graph: Graph, feed: Mapping[str, Array]) -> list[Array]:
@@ -108,7 +117,7 @@ def _reference(graph: Graph, feed: Mapping[str, Array]) -> list[Array]:
 def _planned(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
     """The plan, verified; a small one also on its interpreter."""
     graph = batch.copy()
-    run_phases(graph, RewriteOptions(selection(options_of(number))), resolve().rules())
+    _rewrite(graph, number)
     plan = make_plan(graph)
     verify_plan(plan)
     for env, state in enumerate(batch.module.states):
@@ -118,10 +127,10 @@ def _planned(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
 
 def _plain(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
     """No rules, no optimisation by LLVM; one width in turn."""
-    variants = [widths()[number % len(widths())]]
+    variant = width_of(number)
     plain = Options(opt_level=0, graph_fusion=False, name="fuzz")
-    built = compile_graph(batch.copy(), plain, variants=variants)
-    yield from _object(built, f"plain {variants[0].name}", 1)
+    built = compile_graph(batch.copy(), plain, variants=[variant])
+    yield from _object(built, f"plain {variant.name}", 1)
 
 
 def _jit(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
@@ -133,7 +142,7 @@ def _jit(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
 
 def _library(batch: Batch, number: int, _: Counter[str]) -> Iterator[Way]:
     """All rules: a library with two code widths in turn."""
-    left_out = widths()[number % len(widths())] if len(widths()) > 2 else None
+    left_out = width_of(number) if len(widths()) > 2 else None
     variants = [v for v in runnable() if v is not left_out]
     built = compile_graph(batch.copy(), options_of(number), variants=variants, library=True)
     with tempfile.TemporaryDirectory(prefix="cuvil-fuzz-") as folder:
