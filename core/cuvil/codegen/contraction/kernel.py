@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 
 from llvmlite import ir
 
-from cuvil.codegen.contraction.arith import Arith, Index
+from cuvil.codegen.contraction.arith import Arith, Index, static_product
 from cuvil.codegen.contraction.cut import following, make_cut
-from cuvil.codegen.contraction.dot import is_shifted
-from cuvil.codegen.contraction.epilogue import Epilogue, identity
+from cuvil.codegen.contraction.dot import is_shifted, sum_type
+from cuvil.codegen.contraction.epilogue import Epilogue, epilogue_length, identity
 from cuvil.codegen.contraction.half_steps import widen_columns
 from cuvil.codegen.contraction.matrix_steps import pair_columns
+from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.rows_of_a import RowsOfA
 from cuvil.codegen.contraction.schedule import (
@@ -22,7 +24,7 @@ from cuvil.codegen.contraction.schedule import (
 )
 from cuvil.codegen.contraction.shifted import fill_tile, starts_function
 from cuvil.codegen.contraction.spec import ContractionSpec
-from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function
+from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function, whole_tile_function
 from cuvil.codegen.contraction.tiles import TileGrid, unravel
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
@@ -37,7 +39,11 @@ from cuvil.codegen.llvm_util import (
     load_invariant,
     repeat_guarded,
     set_target,
+    vector,
 )
+
+_SHORT_SUM = 128  # steps; in longer ones storing and loading the sums is lost
+_SHORT_EPILOGUE = 24  # instructions for a vector
 
 
 def emit_contraction(
@@ -104,6 +110,7 @@ class _Kernel:
         self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
         self.shifted = is_shifted(spec.dtype, self.schedule.lanes, facts)
         self.following = following(spec, self.schedule, facts)
+        self.whole = self._is_whole()
 
     def emit(self) -> None:
         """The whole kernel: what is invariant first, then the loop over tasks."""
@@ -122,6 +129,20 @@ class _Kernel:
         with for_range(self.b, self.begin, self.end) as task:
             self._task(task)
         self.b.ret(ir.Constant(I32, 0))
+
+    def _is_whole(self) -> bool:
+        """Whether tiles are finished while their sums are in registers: short sums, after which
+        there is little to do, in tiles of few sizes."""
+        spec, schedule = self.spec, self.schedule
+        steps = static_product([dim.extent for dim in schedule.k])
+        rows = static_product([dim.extent for dim in spec.rows])
+        plain = not (self.shifted or schedule.k_block or schedule.wide_steps or schedule.matrix)
+        grouped = not self.facts.dots and gcd(schedule.vectors, self.facts.vector_group) > 1
+        if steps is None or rows is None or steps > _SHORT_SUM or not plain or grouped:
+            return False
+        kind = vector(sum_type(spec.dtype), schedule.lanes)
+        length = epilogue_length(self.epilogue, kind, len(spec.batch), len(spec.rows))
+        return length <= _SHORT_EPILOGUE
 
     def _task(self, task: ir.Value) -> None:
         """Decodes a task and loops over its blocks of k."""
@@ -202,7 +223,10 @@ class _Kernel:
                 shape = (self.schedule.tile_rows, column.vectors, self.schedule.lanes)
                 self._if_first(block, lambda: fill_tile(self.b, sums, self.starts, shape))
             a = self.rows.pointer(block.a, starts, nth)
-            self._sum(block, column, a, sums, sizes, nth)
+            if self.whole:
+                self._by_size(sizes, lambda s: self._whole(block, column, a, starts, s, nth))
+                return self.grid.following(indices)
+            self._by_size(sizes, lambda s: self._sum(block, column, a, sums, s, nth))
             if block.last is True:
                 self._finish(block, column, sums, starts, sizes)
             else:
@@ -249,28 +273,54 @@ class _Kernel:
         column: _Column,
         a: ir.Value,
         sums: ir.Value,
-        sizes: list[Index],
+        size: tuple[int, int],
         nth: ir.Value,
     ) -> None:
         """Calls the micro-kernel for the tile's size."""
-        at = self.at
+        shape = self._shape(size, column)
+        copied = self.spec.halves and not shape.halves
+        copied = copied or bool(shape.matrix and shape.matrix.columns)
+        matrix = self.starts if copied else column.b
+        kernel = micro_kernel(self.function.module, self.facts, shape)
+        resume = i64(1) if self.shifted else self.at.value(block.nth)
+        loops = self._loops(block, column, shape, nth)
+        self.b.call(kernel, [a, matrix, sums, resume, *loops])
+
+    def _whole(
+        self,
+        block: _Block,
+        column: _Column,
+        a: ir.Value,
+        starts: list[Index],
+        size: tuple[int, int],
+        nth: ir.Value,
+    ) -> None:
+        """Calls the function that sums and finishes a tile of this size."""
+        at, shape, count = self.at, self._shape(size, column), column.count
+        compute = whole_tile_function(
+            self.function, self.spec, self.facts, self.epilogue, shape, count is not None
+        )
+        place = [column.first, 0 if count is None else count, *starts, *block.batch]
+        loops = self._loops(block, column, shape, nth)
+        arguments = [*map(at.value, place), a, column.b, *loops]
+        self.b.call(compute, [self.buffers, self.dims, *arguments])
+
+    def _shape(self, size: tuple[int, int], column: _Column) -> MicroKernel:
+        share = self.following if column.vectors == self.schedule.vectors else 0
+        return tile_shape(self.spec, self.schedule, self.facts, size, column.vectors, share)
+
+    def _loops(
+        self, block: _Block, column: _Column, shape: MicroKernel, nth: ir.Value
+    ) -> list[ir.Value]:
+        """What a micro-kernel is told of rows, of the sum, and of what to ask for."""
         extents = [block.steps, *self.k[1:]]
         loops = [x for pair in zip(extents, self.k_strides, strict=True) for x in pair]
-        resume = i64(1) if self.shifted else at.value(block.nth)
-        arguments = [sums, resume, *self.rows.strides]
-        arguments += [at.value(x) for x in loops]
+        asked = [self._what_follows(block, column, nth)] if shape.following else []
+        return [*self.rows.strides, *map(self.at.value, loops), *asked]
 
-        def call(size: tuple[int, int]) -> None:
-            share = self.following if column.vectors == self.schedule.vectors else 0
-            shape = tile_shape(self.spec, self.schedule, self.facts, size, column.vectors, share)
-            copied = self.spec.halves and not shape.halves
-            copied = copied or bool(shape.matrix and shape.matrix.columns)
-            matrix = self.starts if copied else column.b
-            kernel = micro_kernel(self.function.module, self.facts, shape)
-            asked = [self._what_follows(block, column, nth)] if shape.following else []
-            self.b.call(kernel, [a, matrix, *arguments, *asked])
-
-        shapes = self.grid.shapes()
+    def _by_size(self, sizes: list[Index], call: Callable[[tuple[int, int]], None]) -> None:
+        """Code for each size that a tile can have."""
+        at, shapes = self.at, self.grid.shapes()
         if len(shapes) == 1:
             return call(shapes[0])
         base = 1 + self.schedule.tile_rows

@@ -4,6 +4,7 @@ One internal function per shape serves every contraction of a module: strides an
 parameters. The accumulators are SSA values carried by the k loops; nothing is masked.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
@@ -71,17 +72,34 @@ def micro_kernel(module: ir.Module, facts: TargetFacts, shape: MicroKernel) -> i
     function = internal_function(module, shape.name, parameters, facts)
     for pointer in function.args[:3]:
         pointer.add_attribute("noalias")
-    _Emitter(function, shape, facts).emit()
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    _Emitter(b, function.args, shape, facts).emit()
+    b.ret_void()
     return function
 
 
+def tile_sums(
+    b: ir.IRBuilder, args: Sequence[ir.Value], shape: MicroKernel, facts: TargetFacts
+) -> list[ir.Value]:
+    """The same sums as vectors, row by row, where the builder stands; args are those of
+    `micro_kernel` without tile and resume. For sums in one piece: `chunk` is 0."""
+    a, panel, *strides = args
+    return _Emitter(b, [a, panel, None, None, *strides], shape, facts).sums()
+
+
 class _Emitter:
-    def __init__(self, function: ir.Function, shape: MicroKernel, facts: TargetFacts) -> None:
-        self.b = ir.IRBuilder(function.append_basic_block("entry"))
+    def __init__(
+        self,
+        b: ir.IRBuilder,
+        args: Sequence[ir.Value | None],
+        shape: MicroKernel,
+        facts: TargetFacts,
+    ) -> None:
+        self.b = b
         self.shape, self.facts = shape, facts
         self.element = element_type("f16" if shape.half_rows else shape.dtype)
         self.kind = vector(sum_type(shape.dtype), shape.lanes)
-        self.a, self.panel, self.tile, self.resume, *strides = function.args
+        self.a, self.panel, self.tile, self.resume, *strides = args
         self.following = strides.pop() if shape.following else None
         self.row_strides, self.loops = strides[:2], strides[2:]
         self.pitch = i64(shape.panel) if shape.panel else strides[-1]
@@ -102,7 +120,11 @@ class _Emitter:
             starts = self._starts()
             sums = self._level(0, i64(0), i64(0), [*starts, *empty[self.count :]])[1]
             self._store(self._joined(sums))
-        self.b.ret_void()
+
+    def sums(self) -> list[ir.Value]:
+        """The sums as the tile's vectors."""
+        empty = [zero(self.kind)] * (self.count * self.shape.chains)
+        return self._by_row(self._joined(self._level(0, i64(0), i64(0), empty)[1]))
 
     def _joined(self, sums: list[ir.Value]) -> list[ir.Value]:
         """The chains of each accumulator, added up."""
