@@ -131,14 +131,16 @@ class _Kernel:
         self.b.ret(ir.Constant(I32, 0))
 
     def _is_whole(self) -> bool:
-        """Whether tiles are finished while their sums are in registers: short sums, after which
-        there is little to do, in tiles of few sizes."""
+        """Whether tiles are finished while their sums are in registers: short sums of vectors,
+        after which there is little to do, in tiles of few sizes. Other code is to be small."""
         spec, schedule = self.spec, self.schedule
         steps = static_product([dim.extent for dim in schedule.k])
         rows = static_product([dim.extent for dim in spec.rows])
         plain = not (self.shifted or schedule.k_block or schedule.wide_steps or schedule.matrix)
         grouped = not self.facts.dots and gcd(schedule.vectors, self.facts.vector_group) > 1
-        if steps is None or rows is None or steps > _SHORT_SUM or not plain or grouped:
+        if steps is None or rows is None or steps > _SHORT_SUM or schedule.lanes == 1:
+            return False
+        if not plain or grouped:
             return False
         kind = vector(sum_type(spec.dtype), schedule.lanes)
         length = epilogue_length(self.epilogue, kind, len(spec.batch), len(spec.rows))
