@@ -17,6 +17,10 @@ void cuvil_platform_free(void *memory);
 int64_t cuvil_platform_now(void);
 int64_t cuvil_platform_process(void);
 
+/* A word that is 0 at first, and again in a fork's child; NULL where the system has no such. */
+atomic_int *cuvil_platform_fork_mark(void);
+void cuvil_platform_fork_mark_free(atomic_int *mark);
+
 typedef struct cuvil_thread {
   uint64_t handle;
 } cuvil_thread;

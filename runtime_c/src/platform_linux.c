@@ -7,6 +7,7 @@
 
 #include <link.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,21 @@ void cuvil_platform_wait(atomic_uint *word, unsigned expected) {
 
 void cuvil_platform_wake(atomic_uint *word, int count) {
   syscall(SYS_futex, word, PRIVATE_WAKE, count, NULL, NULL, 0);
+}
+
+atomic_int *cuvil_platform_fork_mark(void) {
+#ifdef MADV_WIPEONFORK
+  void *page =
+      mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return NULL;
+  if (!madvise(page, sizeof(atomic_int), MADV_WIPEONFORK)) return page;
+  munmap(page, sizeof(atomic_int));
+#endif
+  return NULL;
+}
+
+void cuvil_platform_fork_mark_free(atomic_int *mark) {
+  if (mark) munmap(mark, sizeof *mark);
 }
 
 typedef struct library_search {

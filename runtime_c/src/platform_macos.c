@@ -51,6 +51,10 @@ void cuvil_platform_place(int32_t thread, int32_t cpu, int32_t threads) {
   (void)thread, (void)cpu, (void)threads;
 }
 
+atomic_int *cuvil_platform_fork_mark(void) { return NULL; }
+
+void cuvil_platform_fork_mark_free(atomic_int *mark) { (void)mark; }
+
 int32_t cuvil_platform_cpu_count(void) {
   long count = sysconf(_SC_NPROCESSORS_ONLN);
   return count < 1 ? 1 : (int32_t)count;

@@ -24,6 +24,7 @@ typedef struct pool {
   atomic_int busy;    /* a job holds the pool */
   atomic_int stopping;
   _Atomic int64_t process; /* whose threads these are; -1 while a fork's child resets the pool */
+  atomic_int *mark;        /* not 0 where `process` is this one, without asking; or NULL */
   int32_t started;         /* workers; guarded by busy */
   int32_t spin_ns;
   int32_t caller_cpu; /* workers keep off it; guarded by busy, like the next */
@@ -126,11 +127,16 @@ static int try_claim(pool *p) {
 
 static void unclaim(pool *p) { atomic_store(&p->busy, 0); }
 
+static int own(pool *p) {
+  if (p->mark) atomic_store(p->mark, 1);
+  return 1;
+}
+
 /* In a fork's child the workers are gone, and a job of another thread may be left half done: one
  * thread resets the pool, others find it busy. */
 static int reset_after_fork(pool *p, int64_t process) {
   int64_t owner = atomic_load(&p->process);
-  if (owner == process) return 1;
+  if (owner == process) return own(p);
   if (owner == -1 || !atomic_compare_exchange_strong(&p->process, &owner, -1)) return 0;
   uint64_t generation = GENERATION(atomic_load(&p->state));
   atomic_store(&p->state, generation << 33);
@@ -140,7 +146,12 @@ static int reset_after_fork(pool *p, int64_t process) {
   for (int32_t i = atomic_exchange(&p->born, 0); i-- > 0;) atomic_store(&p->ids[i], 0);
   atomic_store(&p->busy, 0);
   atomic_store(&p->process, process);
-  return 1;
+  return own(p);
+}
+
+/* Asking for the process at each job takes a tenth of a microsecond. */
+static int is_own(pool *p) {
+  return (p->mark && atomic_load(p->mark)) || reset_after_fork(p, cuvil_platform_process());
 }
 
 /* The caller's cpu is for the caller, those of its node for the workers: a look at its number a
@@ -186,7 +197,7 @@ static void wait_until_left(pool *p) {
 static int32_t pool_run(void *state, void (*body)(void *argument, int32_t worker), void *argument,
                         int32_t limit) {
   pool *p = state;
-  if (!reset_after_fork(p, cuvil_platform_process()) || !try_claim(p)) return 1;
+  if (!is_own(p) || !try_claim(p)) return 1;
   start_workers(p);
   int32_t seats = (limit <= p->started ? limit : p->started + 1) - 1;
   p->body = body;
@@ -211,6 +222,7 @@ static void pool_free(pool *p) {
   if (atomic_load(&p->process) == cuvil_platform_process()) {
     for (int32_t i = 0; i < p->started; i++) cuvil_platform_thread_join(&p->workers[i]);
   }
+  cuvil_platform_fork_mark_free(p->mark);
   cuvil_platform_free(p);
 }
 
@@ -228,6 +240,7 @@ static pool *pool_new(int32_t threads, void (*release)(void *state)) {
   atomic_store(&p->references, 1);
   atomic_store(&p->threads, threads);
   atomic_store(&p->process, cuvil_platform_process());
+  p->mark = cuvil_platform_fork_mark();
   p->spin_ns = threads > cuvil_platform_cpu_count() ? 0 : SPIN_NS;
   start_workers(p);
   return p;
@@ -276,7 +289,7 @@ static void default_release(void *state) {
 static void grow(pool *p, int32_t threads) {
   if (threads <= atomic_load(&p->threads)) return;
   atomic_store(&p->threads, threads);
-  if (reset_after_fork(p, cuvil_platform_process()) && try_claim(p)) {
+  if (is_own(p) && try_claim(p)) {
     start_workers(p);
     unclaim(p);
   } /* else the next job starts them */
