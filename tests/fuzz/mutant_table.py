@@ -86,7 +86,7 @@ PLAN = [
          "buffers[i].first == buffers[j].first"),
         ("in_place", "overwritten", "_read_out(value, known)", "bool(known)"),
         ("in_place", "_made_in", "owner.parent is not block", "owner.parent is None"),
-        ("border", "_Pad.border", "b.dim(inner * low)", "b.dim(inner)"),
+        ("border", "_Pad.border", "self._within(0, low, part)", "self._within(0, 1, part)"),
         ("placement", "_Finder.concat", "Inside(result, offset * steps[axis], steps)",
          "Inside(result, offset, steps)"),
         ("loops", "_walk", "return ceil_div(rows, block)", "return rows // block"),
