@@ -1,4 +1,4 @@
-"""Runs compiled libraries from C: builds `run_model.c` and passes arrays through raw files."""
+"""Runs compiled libraries from C: builds `run_model.c` and passes values through files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401 - makes numpy know "bfloat16"
 import numpy as np
 
+from cuvil.aot.runner.program import SOURCE as CALLER
+from cuvil.aot.runner.program import Folder, read_response, write_request
 from cuvil.aot.write import Artefact
 
 SOURCE = Path(__file__).with_name("run_model.c")
@@ -37,7 +38,8 @@ def build(include: Path, folder: Path) -> Path:
     if compiler is None:
         raise CProgramError("there is no C compiler")
     program = folder / "run_model"
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(include)]
+    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror"]
+    flags += ["-I", str(include), "-I", str(CALLER.parent)]
     _call([*compiler, *flags, str(SOURCE), "-o", str(program), "-ldl"])
     return program
 
@@ -45,26 +47,20 @@ def build(include: Path, folder: Path) -> Path:
 def run(
     program: Path, artefact: Artefact, inputs: Mapping[str, np.ndarray], folder: Path
 ) -> dict[str, np.ndarray]:
-    """Outputs by name. Files go to `folder`. Raises CProgramError with the program's message."""
-    arguments = []
-    for place, port in enumerate(artefact.manifest["inputs"]):
-        array, path = inputs[port["name"]], folder / f"input{place}.bin"
-        array.tofile(path)
-        arguments.append(f"{path}:{','.join(map(str, array.shape))}")
-    command = [program, artefact.files["so"].resolve(), artefact.name, folder, *arguments]
-    lines = _call(list(map(str, command))).splitlines()
-    return dict(_output(line, folder / f"{place}.bin") for place, line in enumerate(lines))
+    """Outputs by name. Files go to `folder`. Raises CProgramError with the program's message, or
+    where one of its runs gives other bytes than the first."""
+    model, request = Folder(artefact.folder, artefact.manifest), folder / "request"
+    first, *others = responses = [folder / name for name in ("first", "again", "created")]
+    write_request(model, inputs, request)
+    library = artefact.files["so"].resolve()
+    _call(list(map(str, [program, library, artefact.name, request, *responses])))
+    for other in others:
+        if other.read_bytes() != first.read_bytes():
+            raise CProgramError(f"the outputs of the run '{other.name}' differ from the first's")
+    return read_response(model, first)
 
 
-def _output(line: str, path: Path) -> tuple[str, np.ndarray]:
-    """The array that a line "name dtype extent,extent,..." of the program describes."""
-    name, dtype, extents = line.rsplit(" ", 2)
-    shape = [int(extent) for extent in extents.split(",") if extent]
-    return name, np.fromfile(path, np.dtype(dtype)).reshape(shape)
-
-
-def _call(command: list[str]) -> str:
+def _call(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CProgramError(f"{Path(command[0]).name} ended with {done.returncode}: {done.stderr}")
-    return done.stdout
