@@ -20,7 +20,7 @@ from cuvil.aot.runner.program import SOURCE, Folder, read_response, write_reques
 from cuvil.aot.write import Artefact
 from cuvil.errors import RuntimeFailure
 from tools.foreign import ForeignError, Machine, compile_c
-from tools.models.c_program import CProgramError, c_compiler
+from tools.models.c_program import FLAGS, CProgramError, build
 
 _OF_THE_EMULATOR = re.compile(r"qemu-\w+: .*Assertion .* failed")
 
@@ -124,17 +124,9 @@ def caller(include: Path, machine: Machine | None = None) -> Caller:
 
 
 def _build(include: Path, folder: Path, machine: Machine | None) -> Path:
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(include)]
-    if machine:
-        try:
-            return compile_c(machine, [SOURCE], folder / "call_model", flags)
-        except ForeignError as error:
-            raise CProgramError(str(error)) from error
-    compiler, program = c_compiler(), folder / "call_model"
-    if compiler is None:
-        raise CProgramError("there is no C compiler")
-    command = [*compiler, *flags, str(SOURCE), "-o", str(program), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CProgramError(done.stderr)
-    return program
+    if machine is None:
+        return build(include, folder, SOURCE)
+    try:
+        return compile_c(machine, [SOURCE], folder / SOURCE.stem, [*FLAGS, "-I", str(include)])
+    except ForeignError as error:
+        raise CProgramError(str(error)) from error

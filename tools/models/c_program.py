@@ -16,6 +16,7 @@ from cuvil.aot.runner.program import Folder, read_response, write_request
 from cuvil.aot.write import Artefact
 
 SOURCE = Path(__file__).with_name("run_model.c")
+FLAGS = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror")
 
 
 class CProgramError(RuntimeError):
@@ -32,15 +33,14 @@ def c_compiler() -> list[str] | None:
     return None
 
 
-def build(include: Path, folder: Path) -> Path:
+def build(include: Path, folder: Path, source: Path = SOURCE) -> Path:
     """The program, compiled against the headers `cuvil/*.h` in `include`."""
     compiler = c_compiler()
     if compiler is None:
         raise CProgramError("there is no C compiler")
-    program = folder / "run_model"
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror"]
-    flags += ["-I", str(include), "-I", str(CALLER.parent)]
-    _call([*compiler, *flags, str(SOURCE), "-o", str(program), "-ldl"])
+    program = folder / source.stem
+    places = ["-I", str(include), "-I", str(CALLER.parent)]
+    _call([*compiler, *FLAGS, *places, str(source), "-o", str(program), "-ldl"])
     return program
 
 
