@@ -204,6 +204,13 @@ def test_contractions_of_a_module_share_micro_kernels():
     assert {name for name in module.globals if name.startswith("tile.")} == shared
 
 
+@pytest.mark.parametrize(("k", "apart"), [(48, False), (400, True)])
+def test_short_sums_are_finished_while_they_are_in_registers(k, apart):
+    module = new_module(FMA16)
+    emit_contraction(module, "one", product(40, 64, k), FMA16)
+    assert any(name.startswith("one.epilogue") for name in module.globals) == apart
+
+
 @pytest.mark.parametrize("sizes", [(1, 32, 8), (128, 768, 768), (1000, 31, 64), (0, 9, 9)])
 def test_the_task_count_is_the_same_number_in_python_and_in_code(sizes):
     spec = product(Slot(0), Slot(1), Slot(2))
