@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from llvmlite import ir
 
@@ -21,6 +21,7 @@ from cuvil.codegen.llvm_util import address, element_type, i64, vector
 
 _SHORT_SUM = 128  # steps; in longer ones the time to store and load the sums is lost
 _SHORT_EPILOGUE = 24  # instructions for a vector
+_USUAL_SIZES = 4
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class TileCalls:
     def compute(self, block: Block, column: Column, tile: Tile) -> None:
         """The tile's sums over a block of k; after the last one, what is stored."""
         if self.whole:
-            return self._by_size(tile, lambda size: self._whole(block, column, tile, size))
+            return self._by_size(tile, lambda size: self._short(block, column, tile, size))
         self._by_size(tile, lambda size: self._sum(block, column, tile, size))
         if block.last is True:
             return self._finish(block, column, tile)
@@ -100,16 +101,13 @@ class TileCalls:
         return None
 
     def _is_whole(self) -> bool:
-        """Whether tiles are finished while their sums are in registers: short sums of vectors,
-        after which there is little to do, in tiles of few sizes. Other code is to be small."""
+        """Whether tiles of the usual sizes are finished while their sums are in registers: short
+        sums of vectors, after which there is little to do. Other code is to be small."""
         spec, schedule = self.spec, self.schedule
         steps = static_product([dim.extent for dim in schedule.k])
-        rows = static_product([dim.extent for dim in spec.rows])
         plain = not (self.shifted or schedule.k_block or schedule.wide_steps or schedule.matrix)
         grouped = not self.facts.dots and gcd(schedule.vectors, self.facts.vector_group) > 1
-        if steps is None or rows is None or steps > _SHORT_SUM or schedule.lanes == 1:
-            return False
-        if not plain or grouped:
+        if steps is None or steps > _SHORT_SUM or schedule.lanes == 1 or not plain or grouped:
             return False
         kind = vector(sum_type(spec.dtype), schedule.lanes)
         length = epilogue_length(self.epilogue, kind, len(spec.batch), len(spec.rows))
@@ -144,6 +142,15 @@ class TileCalls:
         resume = i64(1) if self.shifted else self.at.value(block.nth)
         loops = self._loops(block, column, tile, shape)
         self.b.call(kernel, [tile.a, matrix, tile.sums, resume, *loops])
+
+    def _short(self, block: Block, column: Column, tile: Tile, size: tuple[int, int]) -> None:
+        """A tile in one go, if many are of this size: where rows are symbolic, most have as many
+        as fit or one less."""
+        usual = sorted(self.grid.shapes(), key=prod)[-_USUAL_SIZES:]
+        if size in usual:
+            return self._whole(block, column, tile, size)
+        self._sum(block, column, tile, size)
+        return self._finish(block, column, tile)
 
     def _whole(self, block: Block, column: Column, tile: Tile, size: tuple[int, int]) -> None:
         """Calls the function that sums and finishes a tile of this size."""
