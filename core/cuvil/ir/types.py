@@ -101,40 +101,32 @@ class TensorType(Data[TensorInfo], TypeAttribute):
         printer.print_string(f"<[{dims}], {self.dtype.name}>")
 
 
-class BufferType(Data[str], TypeAttribute):
+class _OneDtype(Data[str], TypeAttribute):
+    """A type of which a dtype is all there is to say."""
+
+    @property
+    def dtype(self) -> DType:
+        return dtype(self.data)
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        with parser.in_angle_brackets():
+            return parser.parse_identifier()
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+class BufferType(_OneDtype):
     """`!nest.buffer<f32>`: a base address; extents live in the index arithmetic that uses it."""
 
     name = "nest.buffer"
 
-    @property
-    def dtype(self) -> DType:
-        return dtype(self.data)
 
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        with parser.in_angle_brackets():
-            return parser.parse_identifier()
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.data}>")
-
-
-class ElementType(Data[str], TypeAttribute):
+class ElementType(_OneDtype):
     """`!nest.element<u8>`: one element in a kernel body; signedness is part of the type."""
 
     name = "nest.element"
-
-    @property
-    def dtype(self) -> DType:
-        return dtype(self.data)
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        with parser.in_angle_brackets():
-            return parser.parse_identifier()
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.data}>")
 
 
 class DimsAttr(Data[tuple[Dim, ...]]):
