@@ -22,15 +22,12 @@ class Template(Protocol):
     DTYPES: those that operands may have. MATCHERS: op -> a function that gives what the others
     take as `match`, or None where the template does not fit. A module may also have `ways(op)`:
     all that its matcher could give, by name, where it decides by costs and whatever the layouts;
-    and `reads_rows_together(match, value)`: whether it reads many rows of an operand side by side.
+    `reads_through(op, consumer)`: whether it reads the operand of `op` (a view) in its place; and
+    `reads_rows_together(match, value)`: whether it reads many rows of an operand side by side.
     """
 
     DTYPES: frozenset[str]
     MATCHERS: Mapping[str, Callable[[Operation, Layouts], Any]]
-
-    def reads_through(self, op: Operation, consumer: Operation) -> bool:
-        """Whether it reads the operand of `op` (a view) in its place."""
-        ...
 
     def reads_in_place(self, match: Any, value: Value) -> bool:
         """Whether it can read this operand by strides."""
@@ -87,7 +84,9 @@ class Templates:
     def reads_through(self, op: Operation, consumer: Operation) -> bool:
         """Whether the consumer's template reads the operand of `op` (a view) in its place."""
         found = self._find(consumer)
-        return found is not None and found[0].reads_through(op, consumer)
+        if found is None or not hasattr(found[0], "reads_through"):
+            return False
+        return bool(found[0].reads_through(op, consumer))
 
     def reads_in_place(self, op: Operation, value: Value) -> bool:
         """Whether the kernel of `op` can read this operand by strides."""

@@ -67,11 +67,6 @@ DTYPES = frozenset({"f32", "bool"})
 MATCHERS = {"cuvil.attention": _match}
 
 
-def reads_through(op: Operation, consumer: Operation) -> bool:
-    """Views are kernels of their own."""
-    return False
-
-
 def reads_in_place(m: Match, value: Value) -> bool:
     """All but the columns of the values may lie apart, and the queries of a mask."""
     return value is not m.seen or m.letters.row not in m.letters.mask[:-1]

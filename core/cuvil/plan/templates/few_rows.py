@@ -61,11 +61,6 @@ DTYPES = frozenset({"f32"})
 MATCHERS = {"cuvil.contract": _match}
 
 
-def reads_through(op: Operation, consumer: Operation) -> bool:
-    """Views are kernels of their own."""
-    return False
-
-
 def reads_in_place(m: Match, value: Value) -> bool:
     """Rows are read by strides where the terms of their sums need not lie together."""
     return value is not m.product.b and m.steps[1] == 1

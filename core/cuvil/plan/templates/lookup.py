@@ -34,11 +34,6 @@ DTYPES = frozenset({"u8", "i8"})
 MATCHERS = {"cuvil.lookup": _match}
 
 
-def reads_through(op: Operation, consumer: Operation) -> bool:
-    """Views are kernels of their own."""
-    return False
-
-
 def reads_in_place(m: Match, value: Value) -> bool:
     """Codes are read one after another."""
     return False

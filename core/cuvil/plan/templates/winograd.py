@@ -135,11 +135,6 @@ DTYPES = frozenset({"f32"})
 MATCHERS = {"cuvil.conv": _match}
 
 
-def reads_through(op: Operation, consumer: Operation) -> bool:
-    """Views are kernels of their own."""
-    return False
-
-
 def reads_in_place(m: Match, value: Value) -> bool:
     """The image is read by strides, the taps are transformed."""
     return value is not m.taps
