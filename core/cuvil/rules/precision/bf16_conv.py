@@ -6,21 +6,21 @@ from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rules.precision._bf16 import fits_conv, rounded
+from cuvil.rules.precision._examples import CONV
 from cuvil.rules.precision._tiles import by_tiles
 
 _SHARE = 0.45  # a rounded sum takes half of the time of one in float32
-_CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 
 
 @rule(
     "conv",
-    example=case(lambda b, x: b.conv(x, b.const(sample(4, 32, 1, 1)), **_CONV),
+    example=case(lambda b, x: b.conv(x, b.const(sample(4, 32, 1, 1)), **CONV),
                  x="[B, 3, 5, 32] f32"),
     near_miss=[
-        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3)), **_CONV),
+        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3)), **CONV),
              x="[1, 30, 30, 64] f32"),
-        case(lambda b, x: b.conv(x, b.const(sample(4, 3, 1, 1)), **_CONV), x="[B, 3, 5, 3] f32"),
-        case(lambda b, x: b.conv(x, b.const(sample(32, 1, 1, 1)), groups=32, **_CONV),
+        case(lambda b, x: b.conv(x, b.const(sample(4, 3, 1, 1)), **CONV), x="[B, 3, 5, 3] f32"),
+        case(lambda b, x: b.conv(x, b.const(sample(32, 1, 1, 1)), groups=32, **CONV),
              x="[B, 3, 5, 32] f32"),
     ],
     on=False,

@@ -7,20 +7,19 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import attrs_of, dims_of, is_constant
 from cuvil.rewrite.winograd_cost import GAIN
+from cuvil.rules.precision._examples import CONV
 from cuvil.rules.precision._fp16 import with_halves
 from cuvil.rules.precision._tiles import by_tiles
-
-_CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 
 
 @rule(
     "conv",
-    example=case(lambda b, x: b.conv(x, b.const(sample(32, 33, 1, 1)), **_CONV),
+    example=case(lambda b, x: b.conv(x, b.const(sample(32, 33, 1, 1)), **CONV),
                  x="[B, 3, 5, 33] f32"),
     near_miss=[
-        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3)), **_CONV),
+        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3)), **CONV),
              x="[1, 30, 30, 64] f32"),
-        case(lambda b, x: b.conv(x, b.const(sample(1200, 1, 1, 1)), groups=1200, **_CONV),
+        case(lambda b, x: b.conv(x, b.const(sample(1200, 1, 1, 1)), groups=1200, **CONV),
              x="[B, 3, 5, 1200] f32"),
     ],
     on=False,

@@ -10,9 +10,9 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule, sample
 from cuvil.rewrite.values import attrs_of, dims_of, dtype_of, is_constant, name_of
 from cuvil.rewrite.winograd_cost import GAIN
+from cuvil.rules.precision._examples import CONV
 from cuvil.rules.precision._tiles import by_tiles
 
-_CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 _MATRIX, _TAPS = sample(33, 40, dtype="f2"), sample(32, 33, 1, 1, dtype="f2")
 
 
@@ -21,7 +21,7 @@ _MATRIX, _TAPS = sample(33, 40, dtype="f2"), sample(32, 33, 1, 1, dtype="f2")
     "conv",
     example=[
         case(lambda b, x: b.contract(x, b.const(_MATRIX), spec="mk,kn->mn"), x="[B, 33] f16"),
-        case(lambda b, x: b.conv(x, b.const(_TAPS), **_CONV), x="[B, 3, 5, 33] f16"),
+        case(lambda b, x: b.conv(x, b.const(_TAPS), **CONV), x="[B, 3, 5, 33] f16"),
     ],
     near_miss=[
         case(
@@ -29,7 +29,7 @@ _MATRIX, _TAPS = sample(33, 40, dtype="f2"), sample(32, 33, 1, 1, dtype="f2")
             x="[B, 33] f32",
         ),
         case(lambda b, x, y: b.contract(x, y, spec="mk,kn->mn"), x="[3, 33] f16", y="[33, 8] f16"),
-        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3, dtype="f2")), **_CONV),
+        case(lambda b, x: b.conv(x, b.const(sample(64, 64, 3, 3, dtype="f2")), **CONV),
              x="[1, 30, 30, 64] f16"),
     ],
     on=False,

@@ -7,18 +7,18 @@ import numpy as np
 from cuvil.ir.names import Operation, Value
 from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
+from cuvil.rules.precision._examples import CONV
 from cuvil.rules.precision._tiles import by_tiles
 from cuvil.rules.precision.quantized_conv import conv_factors, conv_of
 
 _SHARE = 0.6  # a sum of bytes takes three quarters of the time of one in float32
 _TAPS = (np.arange(64 * 64 * 9).reshape(64, 64, 3, 3) * 37 % 255 - 127).astype(np.int8)
-_CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 
 
 def _conv(b: Rewriter, x: Value, taps: np.ndarray) -> Value:
     result: Value = b.conv(
         b.dequantize_linear(x, b.scalar(0.5, "f32"), b.scalar(7, "u8")),
-        b.dequantize_linear(b.const(taps), b.scalar(0.25, "f32")), **_CONV,
+        b.dequantize_linear(b.const(taps), b.scalar(0.25, "f32")), **CONV,
     )  # fmt: skip
     return result
 

@@ -14,10 +14,10 @@ from cuvil.rewrite.rewriter import Rewriter
 from cuvil.rewrite.rule import case, rule
 from cuvil.rewrite.values import attrs_of, dims_of, dtype_of
 from cuvil.rules.precision._codes import GROUP, LEAST, Factors, factors_of, finished, fits, too_few
+from cuvil.rules.precision._examples import CONV
 
 _TAPS = (np.arange(20 * 16 * 9).reshape(20, 16, 3, 3) * 37 % 255 - 127).astype(np.int8)
 _SCALES = (np.arange(1, 21, dtype=np.float32) / 64).reshape(20, 1, 1, 1)
-_CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "channels_last"}
 
 
 @rule(
@@ -26,14 +26,14 @@ _CONV = {"strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4, "layout": "ch
         lambda b, x: b.conv(
             b.pad(b.dequantize_linear(x, b.scalar(0.5, "f32"), b.scalar(7, "u8")),
                   b.scalar(0, "f32"), low=(0, 1, 1, 0), high=(0, 1, 1, 0), mode="constant"),
-            b.dequantize_linear(b.const(_TAPS), b.const(_SCALES)), **_CONV,
+            b.dequantize_linear(b.const(_TAPS), b.const(_SCALES)), **CONV,
         ),
         x="[B, 4, 5, 16] u8",
     ),
     near_miss=case(
         lambda b, x: b.conv(
             b.dequantize_linear(x, b.scalar(0.5, "f32"), b.scalar(7, "u8")),
-            b.dequantize_linear(b.const(_TAPS[:, :3, :1, :1]), b.const(_SCALES)), **_CONV,
+            b.dequantize_linear(b.const(_TAPS[:, :3, :1, :1]), b.const(_SCALES)), **CONV,
         ),
         x="[B, 4, 5, 3] u8",
     ),
