@@ -19,7 +19,7 @@ from cuvil.codegen.contraction import (
     pack_panels,
     task_count,
 )
-from cuvil.codegen.contraction.cut import emit_task_count, make_cut
+from cuvil.codegen.contraction.cut import make_cut
 from cuvil.codegen.contraction.harness import HostKernel, new_module
 from cuvil.codegen.contraction.schedule import make_schedule, scratch_bytes
 from cuvil.codegen.llvm_util import F32, I32, KERNEL_TYPE, splat, store
@@ -217,7 +217,7 @@ def test_the_task_count_is_the_same_number_in_python_and_in_code(sizes):
     module = new_module(BASE)
     function = ir.Function(module, KERNEL_TYPE, "count")
     b = ir.IRBuilder(function.append_basic_block())
-    count = emit_task_count(b, function.args[1], spec, BASE)
+    count = task_count.emit(b, function.args[1], spec, BASE)
     b.ret(b.trunc(count, I32))
     kernel = HostKernel(module, "count", BASE)
     dims = np.array(sizes, np.int64)

@@ -5,7 +5,6 @@ Vectors run over channels; a tile of several output columns shares its loads of 
 channel block, output row, tile: so the weights stay in registers and KH rows of A in L1.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -18,6 +17,7 @@ from cuvil.codegen.contraction.epilogue import (
     epilogue_length,
     identity,
 )
+from cuvil.codegen.contraction.tasks import TASK_OPERATIONS, TASKS_WANTED, TaskCount
 from cuvil.codegen.contraction.tiles import runs, unravel
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
@@ -42,9 +42,7 @@ from cuvil.codegen.llvm_util import (
     zero,
 )
 
-_TASK_OPERATIONS = 1_000_000  # multiply-adds*2, as for contractions
 _MEMORY_FACTOR = 3  # a multiply-add here costs about three of a contraction's: it is all loads
-_TASKS_WANTED = 64
 _LEAST_ROWS = 14  # of which one more in a half of them does not matter
 _MOST_COLUMNS = 16
 _COLUMNS_OF_FEW_TAPS = 8  # more of them gain nothing: few taps wait for loads of A, not for sums
@@ -95,17 +93,10 @@ def alternatives(spec: DepthwiseSpec, facts: TargetFacts) -> list[int]:
     return [usual, *(n for n in (1, 2, 4, 8) if n < usual or n == 2 * usual <= _MOST_COLUMNS)]
 
 
-def task_count(spec: DepthwiseSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots. The kernel needs no scratch."""
-    return _cut(spec, facts, Arith(None, dims)).tasks
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: DepthwiseSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
-    return at.value(_cut(spec, facts, at).tasks)
+@TaskCount
+def task_count(spec: DepthwiseSpec, facts: TargetFacts, at: Arith) -> Index:
+    """Tasks of the kernel, which needs no scratch."""
+    return _cut(spec, facts, at).tasks
 
 
 def emit_depthwise(
@@ -146,7 +137,7 @@ def _cut(spec: DepthwiseSpec, facts: TargetFacts, at: Arith) -> _Cut:
     taps = spec.kernel[0] * spec.kernel[1]
     cost = at.maximum(1, at.mul(columns, lanes * taps * 2 * _MEMORY_FACTOR))
     units = at.mul(batches, at.mul(rows, blocks))
-    wanted = at.maximum(at.div(_TASK_OPERATIONS, cost), at.div(units, _TASKS_WANTED))
+    wanted = at.maximum(at.div(TASK_OPERATIONS, cost), at.div(units, TASKS_WANTED))
     wanted = at.maximum(1, wanted)
     several = at.less(wanted, units)
     row_blocks = at.ceil_div(rows, at.minimum(rows, wanted))

@@ -5,7 +5,6 @@ of B lie together, so that a step of the sum is a vector of them, or the terms o
 vectors run along the sum.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -17,6 +16,7 @@ from cuvil.codegen.contraction.epilogue import Epilogue, identity
 from cuvil.codegen.contraction.micro_shape import MicroKernel
 from cuvil.codegen.contraction.microkernel import micro_kernel
 from cuvil.codegen.contraction.spec import ContractionSpec
+from cuvil.codegen.contraction.tasks import TASKS_WANTED, TaskCount
 from cuvil.codegen.contraction.tile_epilogue import tile_epilogue_function
 from cuvil.codegen.contraction.tiles import unravel
 from cuvil.codegen.facts import TargetFacts
@@ -33,7 +33,6 @@ from cuvil.codegen.llvm_util import (
 )
 
 _TASK_BYTES = 128 * 1024  # of B: 6 us of a core's share of the memory's bandwidth
-_TASKS_WANTED = 64
 _MOST_VECTORS = 16
 _MOST_COLUMNS = 8  # of one strip along the sum: streams of memory
 _LATENCY_SUMS = 10  # independent sums that keep two FMA pipes of latency 4-5 busy
@@ -77,17 +76,11 @@ class _Strip:
         return self.vectors * self.lanes
 
 
-def task_count(spec: FewRowsSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots."""
-    return _tasks(spec, facts, Arith(None, dims))
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: FewRowsSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
-    return at.value(_tasks(spec, facts, at))
+@TaskCount
+def task_count(spec: FewRowsSpec, facts: TargetFacts, at: Arith) -> Index:
+    """Tasks of the kernel."""
+    batches = at.product([at.size(dim.extent) for dim in spec.product.batch])
+    return at.mul(batches, at.ceil_div(at.size(spec.product.n), _task_columns(spec, facts, at)))
 
 
 def scratch_bytes(spec: FewRowsSpec, facts: TargetFacts) -> int:
@@ -109,18 +102,13 @@ def emit_few_rows(
     return function
 
 
-def _tasks(spec: FewRowsSpec, facts: TargetFacts, at: Arith) -> Index:
-    batches = at.product([at.size(dim.extent) for dim in spec.product.batch])
-    return at.mul(batches, at.ceil_div(at.size(spec.product.n), _task_columns(spec, facts, at)))
-
-
 def _task_columns(spec: FewRowsSpec, facts: TargetFacts, at: Arith) -> Index:
     """Columns of a task, whole strips of the widest kind: enough of them to be worth a task, and
     more where there would be more tasks than anybody wants."""
     width = _strips(spec, facts)[0].width
     strips = at.ceil_div(at.size(spec.product.n), width)
     step = at.mul(at.maximum(1, at.size(spec.product.k[0].extent)), width * _BYTES)
-    enough = at.maximum(at.div(_TASK_BYTES, step), at.div(strips, _TASKS_WANTED))
+    enough = at.maximum(at.div(_TASK_BYTES, step), at.div(strips, TASKS_WANTED))
     return at.mul(at.maximum(1, enough), width)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index, Size
+from cuvil.codegen.contraction.tasks import TaskCount
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     I8,
@@ -126,6 +127,7 @@ def _spread(b: ir.IRBuilder, part: ir.Value, lanes: int) -> ir.Value:
     )
 
 
-def task_count(at: Arith, spec: LookupSpec) -> Index:
+@TaskCount
+def task_count(spec: LookupSpec, facts: TargetFacts, at: Arith) -> Index:
     """Tasks of the kernel."""
     return at.ceil_div(at.size(spec.count), _TASK_BYTES)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from llvmlite import ir
 
 from cuvil.codegen import attention, depthwise, few_rows, lookup, winograd
-from cuvil.codegen.contraction.arith import Arith, Size, Slot
-from cuvil.codegen.contraction.cut import emit_task_count
-from cuvil.codegen.contraction.epilogue import EpilogueScope
+from cuvil.codegen.contraction.arith import Size, Slot
+from cuvil.codegen.contraction.cut import task_count
+from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope
 from cuvil.codegen.contraction.kernel import emit_contraction
 from cuvil.codegen.contraction.schedule import scratch_bytes
 from cuvil.codegen.contraction.spec import BatchDim, ContractionSpec, CutChoice, KDim, RowDim
+from cuvil.codegen.contraction.tasks import Spec, TaskCount
 from cuvil.codegen.contraction.tuning import alternatives
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import I8, i64, splat, vector
@@ -60,86 +62,32 @@ def emit_template(
     return emit(template.kind.data)(module, template, facts, slots, name, epilogue)
 
 
-def emit_contract(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "contract"."""
-    spec = contraction_spec(template, slots)
-    emit_contraction(module, name, spec, facts, epilogue)
-    return TemplateCode(
-        lambda b, dims: emit_task_count(b, dims, spec, facts), scratch_bytes(spec, facts)
-    )
+@dataclass(frozen=True)
+class Generator(Generic[Spec]):
+    """An `Emit` of the functions of one generator.
 
+    spec: the generator's spec, from a template's attributes. emit: adds the kernel by name.
+    """
 
-def emit_few_rows(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "few_rows"."""
-    product = contraction_spec(template, slots)
-    spec = few_rows.FewRowsSpec(product, *_sizes(template, slots, "steps"))
-    few_rows.emit_few_rows(module, name, spec, facts, epilogue)
-    return TemplateCode(
-        lambda b, dims: few_rows.emit_task_count(b, dims, spec, facts),
-        few_rows.scratch_bytes(spec, facts),
-    )
+    spec: Callable[[nest.TemplateOp, SlotTable], Spec]
+    emit: Callable[[ir.Module, str, Spec, TargetFacts, Epilogue], ir.Function]
+    tasks: TaskCount[Spec]
+    scratch_bytes: Callable[[Spec, TargetFacts], int] = lambda spec, facts: 0
 
-
-def emit_depthwise(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "depthwise"."""
-    spec = depthwise_spec(template, slots)
-    depthwise.emit_depthwise(module, name, spec, facts, epilogue)
-    return TemplateCode(lambda b, dims: depthwise.emit_task_count(b, dims, spec, facts), 0)
-
-
-def emit_attention(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "attention"."""
-    spec = attention_spec(template, slots)
-    attention.emit_attention(module, name, spec, facts, epilogue)
-    return TemplateCode(
-        lambda b, dims: attention.emit_task_count(b, dims, spec, facts),
-        attention.scratch_bytes(spec, facts),
-    )
-
-
-def emit_winograd(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "winograd"."""
-    spec = winograd_spec(template, slots)
-    winograd.emit_winograd(module, name, spec, facts, epilogue)
-    return TemplateCode(
-        lambda b, dims: winograd.emit_task_count(b, dims, spec, facts),
-        winograd.scratch_bytes(spec, facts),
-    )
+    def __call__(
+        self,
+        module: ir.Module,
+        template: nest.TemplateOp,
+        facts: TargetFacts,
+        slots: SlotTable,
+        name: str,
+        epilogue: RegionEpilogue,
+    ) -> TemplateCode:
+        spec = self.spec(template, slots)
+        self.emit(module, name, spec, facts, epilogue)
+        return TemplateCode(
+            lambda b, dims: self.tasks.emit(b, dims, spec, facts), self.scratch_bytes(spec, facts)
+        )
 
 
 def _choice(template: nest.TemplateOp) -> list[int]:
@@ -171,25 +119,6 @@ def attention_choices(
     return [(c.vectors, c.tiles, c.rows) for c in found]
 
 
-def emit_lookup(
-    module: ir.Module,
-    template: nest.TemplateOp,
-    facts: TargetFacts,
-    slots: SlotTable,
-    name: str,
-    epilogue: RegionEpilogue,
-) -> TemplateCode:
-    """`Emit` for templates of kind "lookup"; nothing is fused behind them."""
-    spec = lookup.LookupSpec(_sizes(template, slots, "count")[0], *_operands(template))
-    lookup.emit_lookup(module, name, spec, facts)
-
-    def tasks(b: ir.IRBuilder, dims: ir.Value) -> ir.Value:
-        at = Arith(b, dims)
-        return at.value(lookup.task_count(at, spec))
-
-    return TemplateCode(tasks, 0)
-
-
 def _sizes(template: nest.TemplateOp, slots: SlotTable, key: str) -> list[Size]:
     dims = template.spec.data[key].data  # type: ignore[attr-defined]
     return [d if isinstance(d, int) else Slot(slots.of(d)) for d in dims]
@@ -199,6 +128,17 @@ def _operands(template: nest.TemplateOp, count: int = 3) -> list[int]:
     """Where the template's first buffers (A, B and C) lie among the kernel's."""
     order = {value: i for i, value in enumerate(_kernel_buffers(template))}
     return [order[v] for v in template.buffers[:count]]
+
+
+def few_rows_spec(template: nest.TemplateOp, slots: SlotTable) -> few_rows.FewRowsSpec:
+    """The spec of a product of few rows from the template's attributes."""
+    product = contraction_spec(template, slots)
+    return few_rows.FewRowsSpec(product, *_sizes(template, slots, "steps"))
+
+
+def lookup_spec(template: nest.TemplateOp, slots: SlotTable) -> lookup.LookupSpec:
+    """The spec of a lookup from the template's attributes."""
+    return lookup.LookupSpec(_sizes(template, slots, "count")[0], *_operands(template))
 
 
 def depthwise_spec(template: nest.TemplateOp, slots: SlotTable) -> depthwise.DepthwiseSpec:
@@ -292,6 +232,25 @@ def attention_spec(template: nest.TemplateOp, slots: SlotTable) -> attention.Att
         q, k, v, c, mask[0] if mask else c,
         attention.AttentionChoice(*_choice(template)),
     )  # fmt: skip
+
+
+emit_contract = Generator(contraction_spec, emit_contraction, task_count, scratch_bytes)
+emit_few_rows = Generator(
+    few_rows_spec, few_rows.emit_few_rows, few_rows.task_count, few_rows.scratch_bytes
+)
+emit_depthwise = Generator(depthwise_spec, depthwise.emit_depthwise, depthwise.task_count)
+emit_attention = Generator(
+    attention_spec, attention.emit_attention, attention.task_count, attention.scratch_bytes
+)
+emit_winograd = Generator(
+    winograd_spec, winograd.emit_winograd, winograd.task_count, winograd.scratch_bytes
+)
+emit_lookup = Generator(
+    lookup_spec,
+    lambda module, name, spec, facts, _: lookup.emit_lookup(module, name, spec, facts),
+    lookup.task_count,
+)
+"""Nothing is fused behind a lookup: it has no epilogue."""
 
 
 def _kernel_buffers(template: nest.TemplateOp) -> list[Value]:

@@ -5,18 +5,14 @@ that K is read in place, maxima and sums of the softmax are sums of vectors, and
 panel's own queries is ever packed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from llvmlite import ir
 
 from cuvil.codegen.attention.spec import AttentionChoice, AttentionSpec
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.micro_shape import MicroKernel
+from cuvil.codegen.contraction.tasks import TASK_OPERATIONS, TASKS_WANTED, TaskCount
 from cuvil.codegen.facts import TargetFacts
 
-TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task, as for contractions
-TASKS_WANTED = 64
 UNROLL = 4  # keys per trip of the softmax's loops; scratch has room for whole trips
 _MOST_QUERIES = 32  # per panel
 _MOST_KEYS = 14  # per tile of scores
@@ -154,17 +150,10 @@ def make_cut(spec: AttentionSpec, facts: TargetFacts, at: Arith) -> Cut:
     return Cut(panels, units, each, at.ceil_div(units, each))
 
 
-def task_count(spec: AttentionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots."""
-    return int(make_cut(spec, facts, Arith(None, dims)).tasks)
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: AttentionSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
-    return at.value(make_cut(spec, facts, at).tasks)
+@TaskCount
+def task_count(spec: AttentionSpec, facts: TargetFacts, at: Arith) -> Index:
+    """Tasks of the kernel."""
+    return make_cut(spec, facts, at).tasks
 
 
 def _spare(facts: TargetFacts) -> int:

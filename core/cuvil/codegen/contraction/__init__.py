@@ -1,11 +1,11 @@
 """Contractions (matrix products, convolutions as implicit GEMM) as LLVM kernels.
 
 Fill a `ContractionSpec`, pack B with `pack_panels`, call `emit_contraction`; the host program asks
-`task_count` or `emit_task_count` for tasks and reserves `scratch_bytes` per thread.
+`task_count` for tasks and reserves `scratch_bytes` per thread.
 """
 
 from cuvil.codegen.contraction.arith import Arith, Size, Slot
-from cuvil.codegen.contraction.cut import emit_task_count, task_count
+from cuvil.codegen.contraction.cut import task_count
 from cuvil.codegen.contraction.epilogue import Epilogue, EpilogueScope, identity
 from cuvil.codegen.contraction.kernel import emit_contraction
 from cuvil.codegen.contraction.schedule import scratch_bytes
@@ -30,7 +30,6 @@ __all__ = [
     "Size",
     "Slot",
     "emit_contraction",
-    "emit_task_count",
     "identity",
     "merge_k",
     "merge_rows",

@@ -1,18 +1,14 @@
 """The task space of a contraction: what depends on run-time extents, computed by one formula in
 Python and in the kernel; and in which order tasks and tiles ask for memory."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index, static_product
 from cuvil.codegen.contraction.schedule import Schedule, make_schedule, row_bytes
 from cuvil.codegen.contraction.spec import ContractionSpec
+from cuvil.codegen.contraction.tasks import TASK_OPERATIONS, TASKS_WANTED, TaskCount
 from cuvil.codegen.facts import TargetFacts, dtype_bits
 
-TASK_OPERATIONS = 1_000_000  # multiply-adds*2 of a task: 4 us on a fast core
-TASKS_WANTED = 64  # enough for 16 threads to finish together
 _FEW_TASKS = 16  # at least, where more of them read the same memory again
 _STREAM_ROWS = 10  # streaming B from memory costs as much as about this many rows of sums
 _PANELS_PER_PACKING = 12  # of B, that share the cost of copying rows of A
@@ -96,20 +92,9 @@ def _rows_first(
     return at.less(at.add(all_a, b), at.add(all_b, a))
 
 
-def task_count(spec: ContractionSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots."""
-    return _tasks(spec, facts, Arith(None, dims))
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: ContractionSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
-    return at.value(_tasks(spec, facts, at))
-
-
-def _tasks(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
+@TaskCount
+def task_count(spec: ContractionSpec, facts: TargetFacts, at: Arith) -> Index:
+    """Tasks of the kernel."""
     cut = make_cut(spec, make_schedule(spec, facts), facts, at)
     return at.mul(cut.batches, at.mul(cut.row_blocks, cut.panel_blocks))
 

@@ -5,14 +5,12 @@ of B, or a part) multiplies all frequencies and transforms the sums back. Tasks 
 transform them again: that costs a tenth of one panel's products.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from llvmlite import ir
 
 from cuvil.codegen.contraction.arith import Arith, Index
 from cuvil.codegen.contraction.schedule import Schedule, make_schedule
 from cuvil.codegen.contraction.spec import ContractionSpec, KDim, RowDim
+from cuvil.codegen.contraction.tasks import TaskCount
 from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.winograd.spec import WinogradSpec
 
@@ -117,19 +115,11 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     )  # fmt: skip
 
 
-def task_count(spec: WinogradSpec, facts: TargetFacts, dims: Sequence[int] = ()) -> int:
-    """Tasks of the kernel, for the given dim slots."""
-    cut = make_cut(spec, facts, Arith(None, dims))
-    return int(cut.row_blocks) * cut.panel_blocks
-
-
-def emit_task_count(
-    b: ir.IRBuilder, dims: ir.Value, spec: WinogradSpec, facts: TargetFacts
-) -> ir.Value:
-    """The same as an i64 value, from a pointer to the dim slots."""
-    at = Arith(b, dims)
+@TaskCount
+def task_count(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Index:
+    """Tasks of the kernel."""
     cut = make_cut(spec, facts, at)
-    return at.value(at.mul(cut.row_blocks, cut.panel_blocks))
+    return at.mul(cut.row_blocks, cut.panel_blocks)
 
 
 def _static(spec: WinogradSpec) -> bool:
