@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from onnx_models import model
 
+from cuvil.errors import CompileError
 from cuvil.frontends.onnx import import_model
 from cuvil.ir.graph import Graph
 from cuvil.ops.interpreter import run
 from cuvil.plan.interpreter import run_plan
+from cuvil.plan.layout import Layouts
+from cuvil.plan.memory import nbytes
 from cuvil.plan.plan import make_plan
+from cuvil.plan.verify import verify_plan
 from cuvil.rewrite.engine import run_phases
 
 BYTES = 4 * 6 * 1024  # of six rows
@@ -75,3 +79,11 @@ def test_rows_of_other_lengths_are_dense() -> None:
     graph = _graph(TWO.replace("1024", "1000"), 1000)
     assert make_plan(graph).arena_bytes == 4 * 6 * 1000
     _same(graph)
+
+
+def test_the_verifier_sees_rows_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = _graph(TWO)
+    verify_plan(make_plan(graph))
+    monkeypatch.setattr(Layouts, "nbytes", lambda self, value: nbytes(value))
+    with pytest.raises(CompileError, match=f"touches {APART - 64} bytes .* where {BYTES} lie"):
+        verify_plan(make_plan(graph))

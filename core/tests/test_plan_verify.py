@@ -101,6 +101,14 @@ PROGRAMS = {
         lambda text: text.replace("offset = #cuvil.dims<[0]>", "offset = #cuvil.dims<[4]>"),
         "bytes at 4 of an arena",
     ),
+    "rows too far apart to be read": (
+        swap("rows = #cuvil.dims<[N, 4, 3]>", "rows = #cuvil.dims<[N, 5, 3]>"),
+        "k0_contract touches 36 bytes of the buffer of argument 0, where 32 lie",
+    ),
+    "rows too far apart to be written": (
+        swap("rows = #cuvil.dims<[N, 4, 3]>", "rows = #cuvil.dims<[N, 4, 4]>"),
+        "k0_contract touches 28 bytes of the buffer of bytes 0 to 24 of space host",
+    ),
     "a symbol that nobody binds": (swap("[12*N]", "[12*T]"), "host.alloc uses 12\\*T where 'T'"),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ from cuvil.plan.arena import ALIGN
 from cuvil.plan.plan import DevicePlan, Plan
 from cuvil.plan.steps import HOST
 from cuvil.plan.verify_nest import loads, stores
+from cuvil.plan.verify_reach import reach
 
 SAMPLES = 6
 LONGEST = 1 << 10  # iterations beyond this one are not looked at
@@ -23,8 +24,8 @@ STEPS = (0, 1, 2, 3, 7, 12, 33, 70)
 
 def verify_memory(plan: Plan) -> None:
     """Raises CompileError naming the step where a buffer lies outside the arena or its source, is
-    not aligned, or is read while it does not hold what was written to it, or where the host uses
-    memory that a device may still use."""
+    not aligned, is too short for a template's strides, or is read while it does not hold what was
+    written to it, or where the host uses memory that a device may still use."""
     for env in sample_values(plan):
         try:
             _Walk(plan, env).program()
@@ -237,6 +238,7 @@ def _launch(w: _Walk, op: host.LaunchOp) -> None:
     read, written = _uses(w.plan, op)
     w.queued += queue != HOST
     _must_be_apart(w, name, read, written)
+    _must_fit(w, name, op)
     for value in read:
         w.read(value, name, queue)
     for value in written:
@@ -253,6 +255,18 @@ def _must_be_apart(w: _Walk, name: str, read: list[Value], written: list[Value])
         for other in (*read, *written[i + 1 :]):
             if place.shares(w.places[other]):
                 raise _Illegal(f"{name} writes {_name(place)}, which is another operand of its too")
+
+
+def _must_fit(w: _Walk, name: str, op: host.LaunchOp) -> None:
+    """A template's strides do not lead behind the buffers that it gets."""
+    if op.queue.data != HOST:
+        return
+    for i, needed in reach(w.plan.kernels[op.kernel.data], w.env):
+        place = w.places[op.buffers[i]]
+        if 0 <= place.size < needed:
+            raise _Illegal(
+                f"{name} touches {needed} bytes of {_name(place)}, where {place.size} lie"
+            )
 
 
 def _uses(plan: Plan, op: host.LaunchOp) -> tuple[list[Value], list[Value]]:
