@@ -87,3 +87,15 @@ def test_the_verifier_sees_rows_that_do_not_fit(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Layouts, "nbytes", lambda self, value: nbytes(value))
     with pytest.raises(CompileError, match=f"touches {APART - 64} bytes .* where {BYTES} lie"):
         verify_plan(make_plan(graph))
+
+
+def test_results_take_the_place_of_rows_that_lie_alike() -> None:
+    graph = _graph(
+        """g (float[6,32] x, float[32,1024] v, float[1024,16] w) => (float[6,16] y, float[6,16] z)
+        { h = MatMul(x, v)  y = MatMul(h, w)  n = ReduceMax<axes=[1]>(h)  t = Add(h, n)
+          z = MatMul(t, w) }"""
+    )
+    plan = make_plan(graph)
+    verify_plan(plan)
+    assert APART <= plan.arena_bytes < APART + 1024  # and the rows' maxima
+    _same(graph)

@@ -35,16 +35,17 @@ def candidates(
     """The operands whose buffers the group's result may take once nobody reads them again."""
     result = group.root.results[0]
     alone = group.anchor is None and len(group.root.results) == 1 and free_of_views(group)
-    if not alone or result in memory.wanted or not layouts.is_dense(result):
+    if not alone or result in memory.wanted or layouts.get(result):
         return []
-    kind = tensor_type(result)
+    kind, steps = tensor_type(result), layouts.strides(result)
     shared = Counter(storage(v, layouts) for v in reads)
     found = []
     for value in reads:
         own = tensor_type(value)
-        fits = own.dims == kind.dims and own.dtype == kind.dtype and layouts.is_dense(value)
+        fits = own.dims == kind.dims and own.dtype == kind.dtype
+        alike = layouts.get(value) is None and layouts.strides(value) == steps
         owned = _made_in(group.root.parent, value) and not layouts.parts(value)
-        if fits and owned and shared[value] == 1:
+        if fits and alike and owned and shared[value] == 1:
             found.append(value)
     return found
 
