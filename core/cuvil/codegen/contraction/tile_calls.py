@@ -102,12 +102,14 @@ class TileCalls:
 
     def _is_whole(self) -> bool:
         """Whether tiles of the usual sizes are finished while their sums are in registers: short
-        sums of vectors, after which there is little to do. Other code is to be small."""
+        sums, after which there is little to do. Cpus of 32 bits lack registers for the addresses of
+        A and of C, and their code is to be small."""
         spec, schedule = self.spec, self.schedule
         steps = static_product([dim.extent for dim in schedule.k])
         plain = not (self.shifted or schedule.k_block or schedule.wide_steps or schedule.matrix)
         grouped = not self.facts.dots and gcd(schedule.vectors, self.facts.vector_group) > 1
-        if steps is None or steps > _SHORT_SUM or schedule.lanes == 1 or not plain or grouped:
+        small = self.facts.pointer_bits < 64
+        if small or steps is None or steps > _SHORT_SUM or not plain or grouped:
             return False
         kind = vector(sum_type(spec.dtype), schedule.lanes)
         length = epilogue_length(self.epilogue, kind, len(spec.batch), len(spec.rows))
