@@ -21,7 +21,7 @@ from cuvil.codegen.llvm_util import address, element_type, i64, vector
 
 _SHORT_SUM = 256  # steps; in longer ones the time to store and load the sums is lost
 _SHORT_EPILOGUE = 24  # instructions for a vector
-_USUAL_SIZES = 4
+_USUAL_SIZES = 2
 
 
 @dataclass(frozen=True)
