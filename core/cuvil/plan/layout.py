@@ -41,20 +41,20 @@ class Layouts:
 
     def strides(self, value: Value) -> tuple[Dim, ...]:
         """Strides in elements, one per axis."""
-        found, dims = self.inside.get(value), tensor_type(value).dims
-        if found:
-            return found.strides
-        pitch = self.apart.get(value)
-        return dense(dims) if pitch is None else (*dense((*dims[:-1], pitch))[:-1], 1)
+        found = self.inside.get(value)
+        return found.strides if found else dense(self._room(value))
 
     def is_dense(self, value: Value) -> bool:
         return value not in self.inside and value not in self.apart
 
     def nbytes(self, value: Value) -> Dim:
         """The size in bytes of the place of a tensor that lies in no other."""
-        kind, pitch = tensor_type(value), self.apart.get(value)
-        size = kind.size if pitch is None else product(kind.dims[:-1]) * pitch
-        return size * kind.dtype.size
+        return product(self._room(value)) * tensor_type(value).dtype.size
+
+    def _room(self, value: Value) -> tuple[Dim, ...]:
+        """The dims that the place of a tensor has room for."""
+        dims, pitch = tuple(tensor_type(value).dims), self.apart.get(value)
+        return dims if pitch is None else (*dims[:-1], pitch)
 
     def parts(self, value: Value) -> set[Value]:
         """The tensors that lie inside this one."""
