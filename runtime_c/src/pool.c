@@ -127,16 +127,11 @@ static int try_claim(pool *p) {
 
 static void unclaim(pool *p) { atomic_store(&p->busy, 0); }
 
-static int own(pool *p) {
-  if (p->mark) atomic_store(p->mark, 1);
-  return 1;
-}
-
 /* In a fork's child the workers are gone, and a job of another thread may be left half done: one
  * thread resets the pool, others find it busy. */
 static int reset_after_fork(pool *p, int64_t process) {
   int64_t owner = atomic_load(&p->process);
-  if (owner == process) return own(p);
+  if (owner == process) return 1;
   if (owner == -1 || !atomic_compare_exchange_strong(&p->process, &owner, -1)) return 0;
   uint64_t generation = GENERATION(atomic_load(&p->state));
   atomic_store(&p->state, generation << 33);
@@ -146,12 +141,15 @@ static int reset_after_fork(pool *p, int64_t process) {
   for (int32_t i = atomic_exchange(&p->born, 0); i-- > 0;) atomic_store(&p->ids[i], 0);
   atomic_store(&p->busy, 0);
   atomic_store(&p->process, process);
-  return own(p);
+  return 1;
 }
 
 /* Asking for the process at each job takes a tenth of a microsecond. */
 static int is_own(pool *p) {
-  return (p->mark && atomic_load(p->mark)) || reset_after_fork(p, cuvil_platform_process());
+  if (p->mark && atomic_load(p->mark)) return 1;
+  if (!reset_after_fork(p, cuvil_platform_process())) return 0;
+  if (p->mark) atomic_store(p->mark, 1);
+  return 1;
 }
 
 /* The caller's cpu is for the caller, those of its node for the workers: a look at its number a
