@@ -88,6 +88,7 @@ class TileCalls:
         self.shifted = is_shifted(spec.dtype, schedule.lanes, facts)
         self.following = following(spec, schedule, facts)
         self.whole = self._is_whole()
+        self.usual = sorted(grid.shapes(), key=prod)[-_USUAL_SIZES:]
 
     def compute(self, block: Block, column: Column, tile: Tile) -> None:
         """The tile's sums over a block of k; after the last one, what is stored."""
@@ -148,8 +149,7 @@ class TileCalls:
     def _short(self, block: Block, column: Column, tile: Tile, size: tuple[int, int]) -> None:
         """A tile in one go, if many are of this size: where rows are symbolic, most have as many
         as fit or one less."""
-        usual = sorted(self.grid.shapes(), key=prod)[-_USUAL_SIZES:]
-        if size in usual:
+        if size in self.usual:
             return self._whole(block, column, tile, size)
         self._sum(block, column, tile, size)
         return self._finish(block, column, tile)
