@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+from subprocess import PIPE, Popen
 from threading import Thread
 
 import pytest
@@ -53,6 +55,32 @@ def test_a_worker_says_what_llvm_said_and_goes_on() -> None:
         worker.compile(_unit("f", "ret nothing"))
     assert b"f:" in worker.compile(_unit("f"))
     worker.close()
+
+
+def test_a_worker_is_stopped_and_closed_while_a_thread_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silent = ["sleep", "60"]
+    monkeypatch.setattr(
+        "cuvil.codegen.worker._start", lambda: Popen(silent, stdin=PIPE, stdout=PIPE)
+    )
+    for _ in range(100):
+        worker, errors = Worker(), list[BaseException]()
+        thread = Thread(target=_compile, args=(worker, errors))
+        thread.start()
+        while not worker._process:
+            time.sleep(0)
+        worker.stop()
+        worker.close()
+        thread.join()
+        assert [type(error) for error in errors] == [CompileError]
+
+
+def _compile(worker: Worker, errors: list[BaseException]) -> None:
+    try:
+        worker.compile(_unit("f"))
+    except BaseException as error:
+        errors.append(error)
 
 
 def test_a_forked_process_has_workers_of_its_own() -> None:

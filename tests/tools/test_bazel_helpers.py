@@ -71,3 +71,12 @@ def test_the_last_line_sums_all_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads((tmp_path / "asan.json").read_text())["counts"]["failed"] == 1
     assert count_tests.total(tmp_path) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "11 passed, 1 failed, 2 skipped"
+
+
+def test_a_target_that_fails_in_one_of_two_runs_has_failed(tmp_path: Path) -> None:
+    count_tests.keep(tmp_path, "tests", Counter(passed=8, failed=1), ["//a:unsteady"])
+    count_tests.keep(tmp_path, "tests", Counter(passed=12), [])
+    count_tests.keep(tmp_path, "asan", Counter(passed=1), [])
+    assert count_tests.total(tmp_path) == 1
+    kept = json.loads((tmp_path / "tests.json").read_text())
+    assert kept == {"counts": {"passed": 12, "failed": 1}, "failed": ["//a:unsteady"]}

@@ -5,7 +5,8 @@
     count_tests.py sum FOLDER                 prints "N passed, N failed"; fails if any failed
 
 A pytest test counts by itself, a C test is one. A target without a result (it did not build, timed
-out or crashed) is one failure. A second run under the same NAME replaces the first.
+out or crashed) is one failure. A second run under the same NAME replaces the first, but a target
+that failed in the first and passed in the second remains one failure.
 """
 
 import json
@@ -71,10 +72,15 @@ def count_run(events: list[dict[str, Any]]) -> tuple[Counter[str], list[str]]:
 
 
 def keep(folder: Path, name: str, counts: Counter[str], failed: list[str]) -> None:
-    """Keeps the counts of one run in `folder`, in place of an earlier one of that name."""
+    """Keeps the counts of one run in `folder`, in place of an earlier one of that name; what
+    failed only in that one is kept as failed."""
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"counts": dict(counts), "failed": failed}
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    path = folder / f"{name}.json"
+    earlier = json.loads(path.read_text(encoding="utf-8"))["failed"] if path.exists() else []
+    unsteady = [label for label in earlier if label not in failed]
+    totals = counts + Counter(failed=len(unsteady))
+    record = {"counts": dict(totals), "failed": [*failed, *unsteady]}
+    path.write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def total(folder: Path) -> int:

@@ -67,16 +67,21 @@ class Worker:
             self._running()
 
     def close(self) -> None:
-        """Ends the process."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
-            self._process = None
+        """Ends the process when it has answered; after `stop`, at once.
+
+        A thread may still wait for it: Python 3.11 takes one for ended whose join was interrupted.
+        """
+        with self._lock:
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.close()
+                self._process.wait()
+                self._process = None
 
     def stop(self) -> None:
         """Ends the process whatever it is at; who waits for it gets a CompileError."""
-        if self._process is not None:
-            self._process.kill()
+        process = self._process  # the thread that waits may forget it meanwhile
+        if process is not None:
+            process.kill()
 
 
 class Workers:
@@ -113,9 +118,9 @@ class Workers:
                     failures.append(error)
 
         threads = [Thread(target=work, args=(w,)) for w in self._workers[: len(waiting)]]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 thread.join()
         except BaseException:  # interrupted: nobody asks for the rest
