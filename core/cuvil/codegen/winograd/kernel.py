@@ -73,19 +73,19 @@ class _Kernel:
     def _task(self, task: ir.Value) -> None:
         at, cut = self.at, self.cut
         block, panels = unravel(at, task, [0, cut.panel_blocks])
-        first = at.mul(block, cut.tiles)
-        if not isinstance(cut.total, int) or not isinstance(cut.tiles, int):
-            left = at.minimum(cut.tiles, at.sub(cut.total, first))
-            return self._tiles(first, left, panels)
-        last = cut.total % cut.tiles or cut.tiles if cut.total else 0
-        if last == cut.tiles:
-            return self._tiles(first, last, panels)
-        whole = self.b.icmp_signed("<=", at.value(at.add(first, cut.tiles)), i64(cut.total))
-        with self.b.if_else(whole) as (then, otherwise):
+        first = cut.start(at, block)
+        count = at.sub(cut.start(at, at.add(block, 1)), first)
+        if not isinstance(cut.total, int) or not isinstance(cut.row_blocks, int):
+            return self._tiles(first, count, panels)
+        smallest, uneven = divmod(cut.total, max(1, cut.row_blocks))
+        if not uneven:
+            return self._tiles(first, smallest, panels)
+        larger = self.b.icmp_signed(">", at.value(count), i64(smallest))
+        with self.b.if_else(larger) as (then, otherwise):
             with then:
-                self._tiles(first, cut.tiles, panels)
+                self._tiles(first, smallest + 1, panels)
             with otherwise:
-                self._tiles(first, last, panels)
+                self._tiles(first, smallest, panels)
         return None
 
     def _tiles(self, first: Index, count: Index, panels: Index) -> None:

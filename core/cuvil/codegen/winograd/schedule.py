@@ -36,7 +36,8 @@ class Places:
 
 @dataclass(frozen=True)
 class Cut:
-    """The task space: `row_blocks` of about `tiles` tiles each, by `panel_blocks` of `panels`."""
+    """The task space: `row_blocks` of `tiles` tiles or one less, which take turns so that half of
+    the blocks have half of the tiles, by `panel_blocks` of `panels`."""
 
     down: Index
     across: Index
@@ -45,6 +46,10 @@ class Cut:
     row_blocks: Index
     panels: int
     panel_blocks: int
+
+    def start(self, at: Arith, block: Index) -> Index:
+        """The first tile of a block."""
+        return at.div(at.mul(block, self.total), self.row_blocks)
 
 
 def inner(spec: WinogradSpec, tiles: int) -> ContractionSpec:
@@ -109,10 +114,8 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     if panel_blocks % 2:  # of an even number of tasks two threads get the same
         several = at.minimum(1, at.div(total, 2 * _LEAST_OF_TWO))
         row_blocks = at.add(row_blocks, at.mul(several, at.mod(row_blocks, 2)))
-    even = at.maximum(1, at.ceil_div(total, row_blocks))
-    return Cut(
-        down, across, total, even, at.ceil_div(total, even), each_panels, panel_blocks
-    )  # fmt: skip
+    largest = at.ceil_div(total, row_blocks)
+    return Cut(down, across, total, largest, row_blocks, each_panels, panel_blocks)
 
 
 @TaskCount
