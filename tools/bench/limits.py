@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -20,8 +19,11 @@ import numpy as np
 CHAINS = 12
 """Independent accumulators: two FMA units of latency 4 to 6 stay busy."""
 
-ROUNDS = 2_000_000
+ROUNDS = 6_000_000
+"""Of the loop, for each thread: some 10 ms, beside which waking a thread is nothing."""
+
 BUFFER_BYTES = 192 << 20
+"""More than the last cache of most machines holds."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,43 @@ class Limits:
 
 def measure(threads: int = 1, attempts: int = 3) -> Limits:
     """Best of a few short runs, about half a second in all; float32, two operations per FMA."""
-    lanes = vector_lanes()
-    kernels = _Kernels(lanes)
-    operations = 2 * lanes * CHAINS * ROUNDS * threads
-    words = BUFFER_BYTES // 4 // threads // (lanes * CHAINS) * (lanes * CHAINS)
-    buffers = [np.ones(words, np.float32) for _ in range(threads)]
-    with ThreadPoolExecutor(threads) as pool:
-        multiply = min(_timed(pool, kernels.multiply, [ROUNDS] * threads) for _ in range(attempts))
-        jobs = [(buffer.ctypes.data, words // (lanes * CHAINS)) for buffer in buffers]
-        read = min(_timed(pool, lambda job: kernels.read(*job), jobs) for _ in range(attempts))
-    return Limits(threads, operations / multiply, words * 4 * threads / read)
+    with Loops(threads) as loops:
+        multiply = min(_timed(loops.multiply, threads) for _ in range(attempts))
+        read = min(_timed(loops.read, threads) for _ in range(attempts))
+        return Limits(threads, loops.operations * threads / multiply, loops.bytes_read / read)
+
+
+class Loops:
+    """The two loops, on up to `threads` threads; ctypes frees the interpreter's lock.
+
+    operations: of each thread that multiplies. bytes_read: by all that read, together.
+    """
+
+    def __init__(self, threads: int) -> None:
+        lanes = vector_lanes()
+        self._kernels = _Kernels(lanes)
+        self._pool = ThreadPoolExecutor(threads)
+        self._step = lanes * CHAINS
+        self._rounds = BUFFER_BYTES // 4 // self._step // threads * threads
+        self._buffer = np.ones(self._rounds * self._step, np.float32)
+        self.operations = 2 * self._step * ROUNDS
+        self.bytes_read = self._buffer.nbytes
+
+    def __enter__(self) -> Loops:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown()
+
+    def multiply(self, threads: int) -> None:
+        """Each of the threads multiplies and adds `operations` / 2 times."""
+        list(self._pool.map(self._kernels.multiply, [ROUNDS] * threads))
+
+    def read(self, threads: int) -> None:
+        """The threads read the buffer, each a part of it."""
+        share = self._rounds // threads
+        starts = [self._buffer[i * share * self._step :].ctypes.data for i in range(threads)]
+        list(self._pool.map(lambda start: self._kernels.read(start, share), starts))
 
 
 def vector_lanes() -> int:
@@ -59,10 +88,10 @@ def vector_lanes() -> int:
     return 8 if features.get("avx") else 4
 
 
-def _timed(pool: ThreadPoolExecutor, work: Callable[[Any], float], jobs: list[Any]) -> float:
-    """Seconds until the slowest of all jobs, one thread each, is done; ctypes frees the GIL."""
+def _timed(loop: Callable[[int], None], threads: int) -> float:
+    """Seconds until the slowest thread is done."""
     start = time.perf_counter()
-    list(pool.map(work, jobs))
+    loop(threads)
     return time.perf_counter() - start
 
 
