@@ -56,6 +56,7 @@ static void work_in_lane(launch *l, int32_t number, char *scratch) {
 static void work(launch *l, int32_t worker) {
   cuvil_context *c = l->context;
   char *scratch = (char *)c->frame.scratch + (size_t)worker * c->model->scratch_bytes;
+  if (c->model->scratch_bytes) *(int64_t *)(void *)scratch = 0;
   for (int32_t i = 0; i < l->lanes; i++) {
     work_in_lane(l, (worker + i) % l->lanes, scratch);
   }

@@ -13,6 +13,7 @@ from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.llvm_util import (
     F32,
     I32,
+    I64,
     KERNEL_TYPE,
     PTR,
     address,
@@ -66,6 +67,10 @@ class _Kernel:
         self.row, self.pixel = at.value(at.size(image.row)), at.value(at.size(image.pixel))
         self.sums = self._floats(self.scratch, self.places.sums)
         self.patch = self._floats(self.scratch, self.places.patch)
+        self.tiles = self._floats(self.scratch, self.places.tiles)
+        if self.cut.panel_blocks > 1:
+            with self.b.if_then(self.b.icmp_signed("==", self.begin, i64(0))):
+                self.b.store(i64(0), self.scratch)
         with for_range(self.b, self.begin, self.end) as task:
             self._task(task)
         self.b.ret(ir.Constant(I32, 0))
@@ -74,6 +79,7 @@ class _Kernel:
         at, cut = self.at, self.cut
         block, panels = unravel(at, task, [0, cut.panel_blocks])
         first = cut.start(at, block)
+        self.fresh = at.value(at.add(block, 1))
         count = at.sub(cut.start(at, at.add(block, 1)), first)
         if not isinstance(cut.total, int) or not isinstance(cut.row_blocks, int):
             return self._tiles(first, count, panels)
@@ -91,8 +97,7 @@ class _Kernel:
     def _tiles(self, first: Index, count: Index, panels: Index) -> None:
         """Tiles [first, first + count) of the image for one block of panels."""
         at, cut, passes = self.at, self.cut, self.spec.panel // self.schedule.width
-        with for_range(self.b, i64(0), at.value(count)) as nth:
-            self._transform(nth, at.add(first, nth))
+        self._transform_once(first, count)
         start = at.mul(panels, cut.panels * passes)
         stop = at.add(start, cut.panels * passes)
         full, tail = divmod(self.spec.n, self.schedule.width)
@@ -107,6 +112,21 @@ class _Kernel:
                 vectors = -(-tail // self.schedule.lanes)
                 self._column(first, count, i64(full), vectors, tail)
 
+    def _transform_once(self, first: Index, count: Index) -> None:
+        """Transforms tiles, if what this thread transformed last in the launch were others."""
+        b = self.b
+        if self.cut.panel_blocks == 1:
+            return self._transform_all(first, count)
+        done = b.icmp_signed("==", b.load(self.scratch, typ=I64), self.fresh)
+        with b.if_then(b.not_(done)):
+            self._transform_all(first, count)
+            b.store(self.fresh, self.scratch)
+        return None
+
+    def _transform_all(self, first: Index, count: Index) -> None:
+        with for_range(self.b, i64(0), self.at.value(count)) as nth:
+            self._transform(nth, self.at.add(first, nth))
+
     def _transform(self, nth: ir.Value, tile: Index) -> None:
         """Transforms a tile of the image, through a copy where it reaches over the edge."""
         b, at, spec, image = self.b, self.at, self.spec, self.spec.image
@@ -115,7 +135,7 @@ class _Kernel:
         source = self._floats(self.image, offset)
         rows, columns = (at.sub(at.size(s), p) for s, p in ((image.rows, y), (image.columns, x)))
         run = image_pass(self.module, self.facts, spec, self.places.frequency)
-        target = self._floats(self.scratch, at.mul(nth, self.places.row))
+        target = self._floats(self.tiles, at.mul(nth, self.places.row))
         high, wide = spec.sides
         inside = b.and_(
             b.icmp_signed(">=", at.value(rows), i64(high)),
@@ -142,7 +162,7 @@ class _Kernel:
         taps = self._floats(self.taps, inside)
         with for_range(self.b, i64(0), i64(spec.frequencies)) as frequency:
             b = self._floats(taps, at.mul(frequency, spec.channels * spec.panel))
-            a = self._floats(self.scratch, at.mul(frequency, self.places.frequency))
+            a = self._floats(self.tiles, at.mul(frequency, self.places.frequency))
             self._products(a, b, self._frequency(frequency), count, vectors)
         lanes = self.schedule.lanes
         back = result_pass(

@@ -1,8 +1,8 @@
 """How a Winograd convolution is cut: tiles of a task, its panels, register tiles, scratch.
 
 A task transforms some tiles of the image, then for each column of tiles of the products (a panel
-of B, or a part) multiplies all frequencies and transforms the sums back. Tasks that share tiles
-transform them again: that costs a tenth of one panel's products.
+of B, or a part) multiplies all frequencies and transforms the sums back. Of tasks that share tiles
+only a thread's first transforms them.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from cuvil.codegen.facts import TargetFacts
 from cuvil.codegen.winograd.spec import WinogradSpec
 
 TASKS_WANTED = 8
+_LINE = 16  # elements of a cache line
 _PAD = 16  # elements behind rows and frequencies, so that they do not share sets of L1
 _LEAST_TILES = 16  # of a task: with fewer, reading B costs more than the products
 _LEAST_OF_TWO = 7  # tiles of each of two tasks, where it would be one: a twentieth is lost by it
@@ -23,9 +24,11 @@ _LEAST_PANELS = 2
 
 @dataclass(frozen=True)
 class Places:
-    """Scratch in floats: transformed tiles [frequency][tile][channel], sums [frequency][tile]
-    [column], one tile of A or of C; and the pitches of the first two."""
+    """Scratch in floats: a line that tells what is transformed, transformed tiles [frequency][tile]
+    [channel], sums [frequency][tile][column], one tile of A or of C; and the pitches of the second
+    and third."""
 
+    tiles: int
     row: int
     frequency: int
     sums: int
@@ -83,10 +86,10 @@ def places(spec: WinogradSpec, facts: TargetFacts) -> Places:
     row = row_pitch(spec)
     frequency = tiles * row + _PAD
     sum_frequency = tiles * register_tile(spec, facts).width + _PAD
-    sums = spec.frequencies * frequency
+    sums = _LINE + spec.frequencies * frequency
     patch = sums + spec.frequencies * sum_frequency
     room = max(spec.frequencies * spec.channels, spec.m[0] * spec.m[1] * spec.panel)
-    return Places(row, frequency, sums, sum_frequency, patch, patch + room)
+    return Places(_LINE, row, frequency, sums, sum_frequency, patch, patch + room)
 
 
 def scratch_bytes(spec: WinogradSpec, facts: TargetFacts) -> int:
