@@ -108,7 +108,7 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     """The task space for the extents that `at` sees."""
     down, across, total = total_tiles(spec, at)
     panels = -(-spec.n // spec.panel)
-    panel_blocks = max(1, min(panels // _LEAST_PANELS, TASKS_WANTED // 2))
+    panel_blocks = max(1, min(panels // _LEAST_PANELS, TASKS_WANTED))
     each_panels = -(-panels // panel_blocks)
     panel_blocks = -(-panels // each_panels)
     wanted = at.ceil_div(total, -(-TASKS_WANTED // panel_blocks))
