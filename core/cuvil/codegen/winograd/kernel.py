@@ -79,25 +79,39 @@ class _Kernel:
         at, cut = self.at, self.cut
         block, panels = unravel(at, task, [0, cut.panel_blocks])
         first = cut.start(at, block)
-        self.fresh = at.value(at.add(block, 1))
         count = at.sub(cut.start(at, at.add(block, 1)), first)
+        self._transform_once(at.add(block, 1), first, count)
         if not isinstance(cut.total, int) or not isinstance(cut.row_blocks, int):
-            return self._tiles(first, count, panels)
+            return self._columns(first, count, panels)
         smallest, uneven = divmod(cut.total, max(1, cut.row_blocks))
         if not uneven:
-            return self._tiles(first, smallest, panels)
+            return self._columns(first, smallest, panels)
         larger = self.b.icmp_signed(">", at.value(count), i64(smallest))
         with self.b.if_else(larger) as (then, otherwise):
             with then:
-                self._tiles(first, smallest + 1, panels)
+                self._columns(first, smallest + 1, panels)
             with otherwise:
-                self._tiles(first, smallest, panels)
+                self._columns(first, smallest, panels)
         return None
 
-    def _tiles(self, first: Index, count: Index, panels: Index) -> None:
+    def _transform_once(self, name: Index, first: Index, count: Index) -> None:
+        """Transforms tiles, unless they are what this thread transformed last in the launch."""
+        b = self.b
+        if self.cut.panel_blocks == 1:
+            return self._transform_all(first, count)
+        here = b.icmp_signed("==", b.load(self.scratch, typ=I64), self.at.value(name))
+        with b.if_then(b.not_(here)):
+            self._transform_all(first, count)
+            b.store(self.at.value(name), self.scratch)
+        return None
+
+    def _transform_all(self, first: Index, count: Index) -> None:
+        with for_range(self.b, i64(0), self.at.value(count)) as nth:
+            self._transform(nth, self.at.add(first, nth))
+
+    def _columns(self, first: Index, count: Index, panels: Index) -> None:
         """Tiles [first, first + count) of the image for one block of panels."""
         at, cut, passes = self.at, self.cut, self.spec.panel // self.schedule.width
-        self._transform_once(first, count)
         start = at.mul(panels, cut.panels * passes)
         stop = at.add(start, cut.panels * passes)
         full, tail = divmod(self.spec.n, self.schedule.width)
@@ -111,21 +125,6 @@ class _Kernel:
             with self.b.if_then(inside):
                 vectors = -(-tail // self.schedule.lanes)
                 self._column(first, count, i64(full), vectors, tail)
-
-    def _transform_once(self, first: Index, count: Index) -> None:
-        """Transforms tiles, if what this thread transformed last in the launch were others."""
-        b = self.b
-        if self.cut.panel_blocks == 1:
-            return self._transform_all(first, count)
-        done = b.icmp_signed("==", b.load(self.scratch, typ=I64), self.fresh)
-        with b.if_then(b.not_(done)):
-            self._transform_all(first, count)
-            b.store(self.fresh, self.scratch)
-        return None
-
-    def _transform_all(self, first: Index, count: Index) -> None:
-        with for_range(self.b, i64(0), self.at.value(count)) as nth:
-            self._transform(nth, self.at.add(first, nth))
 
     def _transform(self, nth: ir.Value, tile: Index) -> None:
         """Transforms a tile of the image, through a copy where it reaches over the edge."""

@@ -19,7 +19,7 @@ _LINE = 16  # elements of a cache line
 _PAD = 16  # elements behind rows and frequencies, so that they do not share sets of L1
 _LEAST_TILES = 16  # of a task: with fewer, reading B costs more than the products
 _LEAST_OF_TWO = 7  # tiles of each of two tasks, where it would be one: a twentieth is lost by it
-_LEAST_PANELS = 2
+_LEAST_PANELS = 4  # to split: with fewer, blocks of all panels are small enough
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     """The task space for the extents that `at` sees."""
     down, across, total = total_tiles(spec, at)
     panels = -(-spec.n // spec.panel)
-    panel_blocks = max(1, min(panels // _LEAST_PANELS, TASKS_WANTED))
+    panel_blocks = min(panels, TASKS_WANTED) if panels >= _LEAST_PANELS else 1
     each_panels = -(-panels // panel_blocks)
     panel_blocks = -(-panels // each_panels)
     wanted = at.ceil_div(total, -(-TASKS_WANTED // panel_blocks))
