@@ -1,5 +1,7 @@
 """Winograd's convolutions: the algebra, when they are chosen, and their kernels beside a sum."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from contraction_check import FMA16, TARGETS, close, guarded
@@ -69,7 +71,9 @@ def direct(x, w):
     )
 
 
-def run(x, w, m, facts, dynamic=False, epilogue=None, more=(), panel=32):
+def build(x, w, m, facts, dynamic=False, epilogue=None, more=(), panel=32):
+    """The kernel's buffers, of which the third is the result, a function that binds it to new
+    scratch, as another thread's, and its number of tasks."""
     count, rows, columns, channels = x.shape
     n, taps = len(w), w.shape[2:]
     out = (rows - taps[0] + 1, columns - taps[1] + 1)
@@ -85,8 +89,14 @@ def run(x, w, m, facts, dynamic=False, epilogue=None, more=(), panel=32):
     packed = TransformedTaps(n, channels, m, taps, panel).apply(w)
     result = np.full((count, *out, n), np.nan, "f4")
     buffers = [guarded(array) for array in (x, packed, result, *more)]
-    call = kernel.bind(buffers, slots, scratch_bytes(spec, facts))
-    for task in reversed(range(tasks(spec, facts, slots))):
+    bind = partial(kernel.bind, buffers, slots, scratch_bytes(spec, facts))
+    return buffers, bind, tasks(spec, facts, slots)
+
+
+def run(x, w, m, facts, *args, **options):
+    buffers, bind, count = build(x, w, m, facts, *args, **options)
+    call = bind()
+    for task in reversed(range(count)):
         call(task, task + 1)
     return buffers[2]
 
@@ -96,7 +106,7 @@ TAPS = (3, 3)
 
 @pytest.mark.parametrize(
     ("pixels", "channels", "n", "m", "count"),
-    [(10, 256, 64, (2, 4), 2), (40, 64, 64, (4, 4), 8), (10, 64, 128, (2, 4), 2),
+    [(10, 256, 64, (2, 4), 2), (40, 64, 64, (4, 4), 8), (10, 64, 128, (2, 4), 4),
      (5, 64, 64, (2, 4), 1)],
 )  # fmt: skip
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -105,6 +115,22 @@ def test_two_threads_get_the_same_of_the_tasks(pixels, channels, n, m, count, dy
     sizes = [Slot(i) for i in range(len(slots))] if dynamic else slots
     spec = WinogradSpec(m, TAPS, Image(*sizes[:6]), Result(*sizes[6:]), channels, n)
     assert tasks(spec, FMA16, slots) == count
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_thread_transforms_tiles_once_for_all_its_tasks_of_a_launch(dynamic):
+    x, w = (RNG.standard_normal(s).astype("f4") for s in ((1, 7, 8, 16), (128, 16, *TAPS)))
+    (image, _, result), bind, count = build(x, w, (4, 4), FMA16, dynamic=dynamic)
+    assert count == 4
+    mine, another = bind(), bind()
+    mine(0, 1)
+    image[:] = 0  # so that it can be seen who looks at it
+    mine(1, 2)
+    another(2, 3)
+    close(result[..., :64], direct(x, w)[..., :64])
+    assert np.all(result[..., 64:96] == 0)
+    mine(0, 1)  # of another launch
+    assert np.all(result[..., :32] == 0)
 
 
 CASES = {

@@ -1,5 +1,6 @@
 /* What generated code calls during a run: kernels in parallel, memory, polls, profile rows. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "arch.h"
 #include "internal.h"
@@ -56,7 +57,7 @@ static void work_in_lane(launch *l, int32_t number, char *scratch) {
 static void work(launch *l, int32_t worker) {
   cuvil_context *c = l->context;
   char *scratch = (char *)c->frame.scratch + (size_t)worker * c->model->scratch_bytes;
-  if (c->model->scratch_bytes) *(int64_t *)(void *)scratch = 0;
+  if (c->model->scratch_bytes) memset(scratch, 0, 8);
   for (int32_t i = 0; i < l->lanes; i++) {
     work_in_lane(l, (worker + i) % l->lanes, scratch);
   }

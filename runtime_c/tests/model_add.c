@@ -7,17 +7,20 @@ static int32_t copy_rows(void *const *buffers, const int64_t *dims, int64_t begi
                          void *scratch) {
   const float *x = buffers[0];
   float *copy = buffers[1];
-  (void)dims, (void)scratch;
+  (void)dims;
   for (int64_t i = begin * 3; i < end * 3; i++) copy[i] = x[i];
+  *(int64_t *)scratch = -1;
   return CUVIL_OK;
 }
 
-/* Leaves its thread's mark in scratch: two threads on one scratch would be seen. */
+/* Leaves its thread's mark in scratch: two threads on one scratch would be seen, and what an
+ * earlier launch left there. */
 static int32_t add_rows(void *const *buffers, const int64_t *dims, int64_t begin, int64_t end,
                         void *scratch) {
   const float *copy = buffers[0], *y = buffers[1];
   float *z = buffers[2];
   volatile int64_t *mark = scratch;
+  if (begin && *mark < 0) return CUVIL_INTERNAL;
   *mark = begin;
   for (int64_t i = begin * 3; i < end * 3; i++) z[i] = copy[i] + y[i];
   if (*mark != begin || end > dims[N]) return CUVIL_INTERNAL;

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from cuvil.codegen.llvm_util import I8, I32, I64, PTR
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 MAGIC = 0x4C495643
 ARENA_ALIGN = 64
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CUVIL_ABI_VERSION 2u
+#define CUVIL_ABI_VERSION 3u
 #define CUVIL_ARTEFACT_MAGIC 0x4c495643u /* "CVIL", little endian */
 #define CUVIL_ARENA_ALIGN 64u
 #define CUVIL_MAX_RANK 16u
@@ -81,8 +81,10 @@ typedef struct cuvil_frame cuvil_frame;
 
 /* A kernel computes tasks [begin, end) of its task space. buffers: one base pointer per buffer
  * operand, already offset. dims: the frame's dim slots. scratch: private to the calling thread,
- * cuvil_variant::scratch_bytes long, 64-byte aligned. Returns 0 or a cuvil_status; a kernel that
- * calls an operator of the user's own returns CUVIL_CUSTOM_FAILED + 256 * what that gave. */
+ * cuvil_variant::scratch_bytes long, 64-byte aligned; it keeps what the thread's earlier calls of
+ * one launch left. At the thread's first call its first 8 bytes are zero, but anything if the call
+ * begins with task 0, as that of a launch without threads. Returns 0 or a cuvil_status; a kernel
+ * that calls an operator of the user's own returns CUVIL_CUSTOM_FAILED + 256 * what that gave. */
 typedef int32_t (*cuvil_kernel)(void *const *buffers, const int64_t *dims, int64_t begin,
                                 int64_t end, void *scratch);
 
