@@ -8,10 +8,13 @@ than the caches.
 from __future__ import annotations
 
 import ctypes
+import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -48,7 +51,8 @@ def measure(threads: int = 1, attempts: int = 3) -> Limits:
 
 
 class Loops:
-    """The two loops, on up to `threads` threads; ctypes frees the interpreter's lock.
+    """The two loops, on up to `threads` threads, each on a cpu of its own: two that woke on one
+    would share it for most of a loop. ctypes frees the interpreter's lock.
 
     operations: of each thread that multiplies. bytes_read: by all that read, together.
     """
@@ -56,7 +60,8 @@ class Loops:
     def __init__(self, threads: int) -> None:
         lanes = vector_lanes()
         self._kernels = _Kernels(lanes)
-        self._pool = ThreadPoolExecutor(threads)
+        cpus = cycle(sorted(os.sched_getaffinity(0)))
+        self._pool = ThreadPoolExecutor(threads, initializer=lambda: _stay_on(next(cpus)))
         self._step = lanes * CHAINS
         self._rounds = BUFFER_BYTES // 4 // self._step // threads * threads
         self._buffer = np.ones(self._rounds * self._step, np.float32)
@@ -86,6 +91,10 @@ def vector_lanes() -> int:
     if features.get("avx512f"):
         return 16
     return 8 if features.get("avx") else 4
+
+
+def _stay_on(cpu: int) -> None:
+    os.sched_setaffinity(threading.get_native_id(), {cpu})
 
 
 def _timed(loop: Callable[[int], None], threads: int) -> float:

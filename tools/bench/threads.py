@@ -6,6 +6,7 @@ MODEL: names of the zoo, by default bert-base and resnet50. In turn in one proce
 independent multiply-adds, a read of memory, and the model, each on one thread and on several.
 Printed for each model:
 
+- its arithmetic on one thread, over the loop's;
 - its speed-up, and the share of the loop's that it is;
 - the most that could be: a kernel on several threads takes at least its time on one over the loop's
   speed-up, and at least as long as memory takes to hand over its weights, where those of the model
@@ -19,7 +20,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,8 +35,9 @@ from cuvil.engine.front_door import build_wanted
 from cuvil.ir.host import LaunchOp, ViewOp, WeightOp
 from cuvil.options import Options
 from cuvil.plan.plan import Plan
+from tools.bench.flops import model_flops
 from tools.bench.limits import Loops
-from tools.bench.timing import interleaved
+from tools.bench.timing import Timing, interleaved
 from tools.models import zoo
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -132,29 +134,45 @@ def report(name: str, threads: int, seconds: float, loops: Loops) -> Iterator[st
     with tempfile.TemporaryDirectory(prefix="cuvil-") as folder:
         build.write(Path(folder))
         engines = [load_folder(Path(folder), n) for n in (1, threads)]
-    counts = ((1, "one"), (threads, "all"))
-    calls = {f"loop {n}": partial(loops.multiply, count) for count, n in counts}
-    calls |= {f"read {n}": partial(loops.read, count) for count, n in counts}
-    for engine, (_, n) in zip(engines, counts, strict=True):
-        calls[f"model {n}"] = partial(engine.run, None, feed)
-    took = interleaved(calls, budget_s=seconds, most_rounds=1000)
-    pairs = {
-        what: median(
-            one / both
-            for one, both in zip(
-                took[f"{what} one"].samples, took[f"{what} all"].samples, strict=True
-            )
-        )
-        for what in ("loop", "model")
-    }
-    gain = Gain(threads * pairs["loop"], loops.bytes_read / took["read all"].median)
-    one, both = (took[f"model {n}"].median * 1e3 for _, n in counts)
+    took = _times(engines, feed, threads, loops, seconds)
+    gain = Gain(threads * _ratio(took, "loop"), loops.bytes_read / took["read", True].median)
+    one, both = (took["model", several].median for several in (False, True))
+    speedup = _ratio(took, "model")
     yield (
-        f"{name}: {one:.2f} ms on one thread, {both:.2f} on {threads}: x{pairs['model']:.3f}, "
-        f"{pairs['model'] / gain.speedup:.1%} of the loop's x{gain.speedup:.3f}"
+        f"{name}: {one * 1e3:.2f} ms on one thread, {both * 1e3:.2f} on {threads}: x{speedup:.3f}, "
+        f"{speedup / gain.speedup:.1%} of the loop's x{gain.speedup:.3f}"
     )
+    rate, most = model_flops(case.path, feed) / one, loops.operations / took["loop", False].median
+    yield f"  {rate / 1e9:.1f} GFLOP/s on one, {rate / most:.1%} of the loop's {most / 1e9:.1f}"
     kernels = kernels_of(build.built.plan, engines, feed, seconds, last_cache_bytes())
-    yield from _kernel_lines(kernels, gain, loops.bytes_read / took["read one"].median)
+    yield from _kernel_lines(kernels, gain, loops.bytes_read / took["read", False].median)
+
+
+def _times(
+    engines: Sequence[Engine],
+    feed: Mapping[str, Array],
+    threads: int,
+    loops: Loops,
+    seconds: float,
+) -> dict[tuple[str, bool], Timing]:
+    """Loop, read and model in turn, each on one thread and (True) on several."""
+    calls: dict[str, Callable[[], object]] = {}
+    for engine, count in zip(engines, (1, threads), strict=True):
+        calls[f"loop {count > 1}"] = partial(loops.multiply, count)
+        calls[f"read {count > 1}"] = partial(loops.read, count)
+        calls[f"model {count > 1}"] = partial(engine.run, None, feed)
+    took = interleaved(calls, budget_s=seconds, most_rounds=1000)
+    return {
+        (what, several): took[f"{what} {several}"]
+        for what in ("loop", "read", "model")
+        for several in (False, True)
+    }
+
+
+def _ratio(took: Mapping[tuple[str, bool], Timing], what: str) -> float:
+    """How many times as fast a call on several threads is: the median over rounds."""
+    pairs = zip(took[what, False].samples, took[what, True].samples, strict=True)
+    return median(one / several for one, several in pairs)
 
 
 def _kernel_lines(kernels: Sequence[Kernel], gain: Gain, rate: float) -> Iterator[str]:
@@ -176,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.threads", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("models", nargs="*", default=["bert-base", "resnet50"], metavar="MODEL")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2, help="more than one")
     parser.add_argument("--seconds", type=float, default=20.0, help="for each half of a model")
     options = parser.parse_args(argv)
     with Loops(options.threads) as loops:
