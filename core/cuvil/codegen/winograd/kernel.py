@@ -68,7 +68,7 @@ class _Kernel:
         self.sums = self._floats(self.scratch, self.places.sums)
         self.patch = self._floats(self.scratch, self.places.patch)
         self.tiles = self._floats(self.scratch, self.places.tiles)
-        if self.cut.panel_blocks > 1:
+        if self.cut.panel_blocks > 1:  # nobody zeroed scratch for a launch without threads
             with self.b.if_then(self.b.icmp_signed("==", self.begin, i64(0))):
                 self.b.store(i64(0), self.scratch)
         with for_range(self.b, self.begin, self.end) as task:
