@@ -117,5 +117,5 @@ def following(spec: ContractionSpec, schedule: Schedule, facts: TargetFacts) -> 
 
 def _b_bytes(spec: ContractionSpec, at: Arith) -> Index:
     """Bytes of one batch's B."""
-    size = 2 if spec.halves else dtype_bits(spec.dtype) // 8
+    size = dtype_bits(spec.stored) // 8
     return at.product([size, at.size(spec.n), *(at.size(dim.extent) for dim in spec.k)])

@@ -66,7 +66,7 @@ class _Kernel:
         self.at = Arith(self.b, self.dims)
         self.schedule: Schedule = make_schedule(spec, facts)
         self.element = element_type(spec.dtype)
-        self.stored = element_type("f16" if spec.halves else spec.dtype)
+        self.stored = element_type(spec.stored)
         self.passes = spec.panel // self.schedule.width  # columns of tiles in a panel
         self.shifted = is_shifted(spec.dtype, self.schedule.lanes, facts)
 

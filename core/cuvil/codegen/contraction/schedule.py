@@ -159,7 +159,7 @@ def tile_shape(
         chains = min(chains, 2)
     levels = len(schedule.k)
     unit = schedule.k[-1].a_stride == 1
-    row_bytes = spec.panel * (2 if spec.halves else dtype_bits(spec.dtype) // 8)
+    row_bytes = spec.panel * dtype_bits(spec.stored) // 8
     copied = wide or bool(matrix and matrix.steps)
     far = size[0] * size[1] >= _PREFETCH_ROWS and not copied
     ahead = _AHEAD_BYTES // row_bytes if far else 0

@@ -77,6 +77,11 @@ class ContractionSpec:
     half_rows: bool = False
 
     @property
+    def stored(self) -> str:
+        """The dtype in which B lies."""
+        return "f16" if self.halves else self.dtype
+
+    @property
     def row_dtype(self) -> str:
         """The dtype in which A lies in memory."""
         return "f16" if self.half_rows else self.dtype

@@ -194,7 +194,7 @@ class TileCalls:
 
     def _what_follows(self, column: Column, tile: Tile, steps: Index) -> ir.Value:
         """The part of what follows in B that the tile asks for."""
-        at, stored = self.at, "f16" if self.spec.halves else self.spec.dtype
+        at = self.at
         part = at.mul(tile.nth, at.mul(steps, self.following))
         place = at.add(at.mul(steps, self.spec.panel), part)
-        return address(self.b, column.b, at.value(place), element_type(stored))
+        return address(self.b, column.b, at.value(place), element_type(self.spec.stored))
