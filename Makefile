@@ -29,7 +29,7 @@ setup-qemu:
 demo: setup  ## compile a real model, check it, time it, call it from Python and C
 	$(PYTHON_ENV) -m tools.demo
 
-test: setup  ## the fast tests, under 10 minutes
+test: setup  ## the fast tests, about 11 minutes on two cpus
 	$(RUN_TESTS) tests //... --build_tests_only --test_tag_filters=-slow
 
 ci: lint test-all test-asan test-ubsan test-tsan check-wheels  ## everything: lint, all tests, sanitizers, wheels
