@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.front_door import build_wanted, load_built
 from cuvil.options import Options
+from tests.small_models import model
 from tools.bench.threads import Gain, Kernel, best_share, kernels_of, weight_bytes
 
 
@@ -25,23 +23,14 @@ def test_a_kernel_takes_as_long_as_memory_hands_over_its_weights():
 
 
 @pytest.mark.parametrize(("cache", "streamed"), [(0, True), (1 << 30, False)])
-def test_kernels_with_the_weights_that_come_from_memory(tmp_path: Path, cache: int, streamed: bool):
+def test_kernels_with_the_weights_that_come_from_memory(cache: int, streamed: bool):
     weights = np.ones((64, 128), np.float32)
-    path = _save_product(tmp_path / "m.onnx", weights)
-    build = build_wanted(path, Wanted(Options()), lambda stage: None)
+    product = model("product (float[5, 64] x) => (float[5, 128] y) { y = MatMul(x, w) }")
+    product.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    build = build_wanted(product, Wanted(Options()), lambda stage: None)
     engines = [load_built(build, n) for n in (1, 2)]
     feed = {"x": np.ones((5, 64), np.float32)}
     (kernel,) = kernels_of(build.built.plan, engines, feed, seconds=0, cache=cache)
     assert (kernel.launches, kernel.weights) == (1, weights.nbytes if streamed else 0)
     assert kernel.alone > 0 < kernel.together
     assert weight_bytes(build.built.plan) == [(kernel.name, weights.nbytes)]
-
-
-def _save_product(path: Path, weights: np.ndarray) -> Path:
-    """x[5, 64] times the weights."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, weights.shape[0]])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(weights, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -61,7 +60,9 @@ class Loops:
         lanes = vector_lanes()
         self._kernels = _Kernels(lanes)
         cpus = cycle(sorted(os.sched_getaffinity(0)))
-        self._pool = ThreadPoolExecutor(threads, initializer=lambda: _stay_on(next(cpus)))
+        self._pool = ThreadPoolExecutor(
+            threads, initializer=lambda: os.sched_setaffinity(0, {next(cpus)})
+        )
         self._step = lanes * CHAINS
         self._rounds = BUFFER_BYTES // 4 // self._step // threads * threads
         self._buffer = np.ones(self._rounds * self._step, np.float32)
@@ -91,10 +92,6 @@ def vector_lanes() -> int:
     if features.get("avx512f"):
         return 16
     return 8 if features.get("avx") else 4
-
-
-def _stay_on(cpu: int) -> None:
-    os.sched_setaffinity(threading.get_native_id(), {cpu})
 
 
 def _timed(loop: Callable[[int], None], threads: int) -> float:

@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from cuvil.cli.inputs import Array
-from cuvil.cli.kernels import HEAVY
+from cuvil.cli.kernels import KernelTime, is_heavy, kernel_times
 from cuvil.engine.cache_key import Wanted
 from cuvil.engine.cached import load_folder
 from cuvil.engine.engine import Engine
@@ -37,7 +37,7 @@ from cuvil.options import Options
 from cuvil.plan.plan import Plan
 from tools.bench.flops import model_flops
 from tools.bench.limits import Loops
-from tools.bench.timing import Timing, interleaved
+from tools.bench.timing import interleaved, speedups
 from tools.models import zoo
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -79,14 +79,13 @@ def weight_bytes(plan: Plan) -> list[tuple[str, int]]:
     """The kernel of every launch, in the program's order, and the bytes of weights that it reads:
     of products and convolutions, since others may read a few rows of a table."""
     return [
-        (op.kernel.data, sum(_constant(plan, value) for value in op.buffers) * _multiplies(op))
+        (
+            op.kernel.data,
+            sum(_constant(plan, value) for value in op.buffers) * is_heavy(op.kernel.data),
+        )
         for op in plan.program.walk()
         if isinstance(op, LaunchOp)
     ]
-
-
-def _multiplies(op: LaunchOp) -> bool:
-    return any(word in op.kernel.data for word in HEAVY)
 
 
 def _constant(plan: Plan, value: object) -> int:
@@ -106,22 +105,21 @@ def kernels_of(
     plan: Plan, engines: Sequence[Engine], feed: Mapping[str, Array], seconds: float, cache: int
 ) -> list[Kernel]:
     """The kernels of a run, timed in turn on one thread and on several: medians of each launch."""
-    samples: list[list[list[float]]] = [[], []]
+    samples: list[list[list[KernelTime]]] = [[], []]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(samples[0]) < 3:
         for engine, runs in zip(engines, samples, strict=True):
-            engine.run(None, feed)
-            launches = engine.profile(feed)[1]
-            runs.append([(x.end_ns - x.begin_ns) * 1e-9 for x in launches])
+            runs.append(kernel_times(engine, feed, runs=1))
+    names = [launch.kernel for launch in samples[0][0]]
     given = weight_bytes(plan)
-    known = [name for name, _ in given] == [x.kernel for x in launches]
+    known = [name for name, _ in given] == names
     streamed = known and sum(size for _, size in given) > cache
     found: dict[str, Kernel] = {}
-    for i, launch in enumerate(launches):
-        kernel = found.setdefault(launch.kernel, Kernel(launch.kernel))
+    for i, name in enumerate(names):
+        kernel = found.setdefault(name, Kernel(name))
         kernel.launches += 1
-        kernel.alone += median(run[i] for run in samples[0])
-        kernel.together += median(run[i] for run in samples[1])
+        kernel.alone += median(run[i].seconds for run in samples[0])
+        kernel.together += median(run[i].seconds for run in samples[1])
         kernel.weights += given[i][1] if streamed else 0
     return list(found.values())
 
@@ -134,45 +132,23 @@ def report(name: str, threads: int, seconds: float, loops: Loops) -> Iterator[st
     with tempfile.TemporaryDirectory(prefix="cuvil-") as folder:
         build.write(Path(folder))
         engines = [load_folder(Path(folder), n) for n in (1, threads)]
-    took = _times(engines, feed, threads, loops, seconds)
-    gain = Gain(threads * _ratio(took, "loop"), loops.bytes_read / took["read", True].median)
-    one, both = (took["model", several].median for several in (False, True))
-    speedup = _ratio(took, "model")
+    calls: dict[str, Callable[[], object]] = {}
+    for engine, n in zip(engines, (1, threads), strict=True):
+        calls[f"loop {n}"] = partial(loops.multiply, n)
+        calls[f"read {n}"] = partial(loops.read, n)
+        calls[f"model {n}"] = partial(engine.run, None, feed)
+    took = interleaved(calls, budget_s=seconds, most_rounds=1000)
+    loop, speedup = (speedups(took, f"{x} {threads}")[f"{x} 1"] for x in ("loop", "model"))
+    gain = Gain(threads * loop, loops.bytes_read / took[f"read {threads}"].median)
+    one, several = (took[f"model {n}"].median for n in (1, threads))
     yield (
-        f"{name}: {one * 1e3:.2f} ms on one thread, {both * 1e3:.2f} on {threads}: x{speedup:.3f}, "
-        f"{speedup / gain.speedup:.1%} of the loop's x{gain.speedup:.3f}"
+        f"{name}: {one * 1e3:.2f} ms on one thread, {several * 1e3:.2f} on {threads}: "
+        f"x{speedup:.3f}, {speedup / gain.speedup:.1%} of the loop's x{gain.speedup:.3f}"
     )
-    rate, most = model_flops(case.path, feed) / one, loops.operations / took["loop", False].median
+    rate, most = model_flops(case.path, feed) / one, loops.operations / took["loop 1"].median
     yield f"  {rate / 1e9:.1f} GFLOP/s on one, {rate / most:.1%} of the loop's {most / 1e9:.1f}"
     kernels = kernels_of(build.built.plan, engines, feed, seconds, last_cache_bytes())
-    yield from _kernel_lines(kernels, gain, loops.bytes_read / took["read", False].median)
-
-
-def _times(
-    engines: Sequence[Engine],
-    feed: Mapping[str, Array],
-    threads: int,
-    loops: Loops,
-    seconds: float,
-) -> dict[tuple[str, bool], Timing]:
-    """Loop, read and model in turn, each on one thread and (True) on several."""
-    calls: dict[str, Callable[[], object]] = {}
-    for engine, count in zip(engines, (1, threads), strict=True):
-        calls[f"loop {count > 1}"] = partial(loops.multiply, count)
-        calls[f"read {count > 1}"] = partial(loops.read, count)
-        calls[f"model {count > 1}"] = partial(engine.run, None, feed)
-    took = interleaved(calls, budget_s=seconds, most_rounds=1000)
-    return {
-        (what, several): took[f"{what} {several}"]
-        for what in ("loop", "read", "model")
-        for several in (False, True)
-    }
-
-
-def _ratio(took: Mapping[tuple[str, bool], Timing], what: str) -> float:
-    """How many times as fast a call on several threads is: the median over rounds."""
-    pairs = zip(took[what, False].samples, took[what, True].samples, strict=True)
-    return median(one / several for one, several in pairs)
+    yield from _kernel_lines(kernels, gain, loops.bytes_read / took["read 1"].median)
 
 
 def _kernel_lines(kernels: Sequence[Kernel], gain: Gain, rate: float) -> Iterator[str]:
@@ -194,9 +170,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.threads", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("models", nargs="*", default=["bert-base", "resnet50"], metavar="MODEL")
-    parser.add_argument("--threads", type=int, default=2, help="more than one")
+    parser.add_argument("--threads", type=int, default=2, help="2 or more")
     parser.add_argument("--seconds", type=float, default=20.0, help="for each half of a model")
     options = parser.parse_args(argv)
+    if options.threads < 2:
+        parser.error("--threads: one thread has nothing to gain, give 2 or more")
     with Loops(options.threads) as loops:
         for name in options.models:
             for line in report(name, options.threads, options.seconds, loops):

@@ -58,10 +58,13 @@ def kernel_times(
     ]
 
 
+def is_heavy(kernel: str) -> bool:
+    """Whether a kernel, by its name, is one of `HEAVY`."""
+    return any(word in kernel for word in HEAVY)
+
+
 def _flops_of(kernel: str, nodes: str, known: Mapping[str, int]) -> int:
-    if not any(word in kernel for word in HEAVY):
-        return 0
-    return sum(known.get(node, 0) for node in nodes.split(", "))
+    return sum(known.get(node, 0) for node in nodes.split(", ")) if is_heavy(kernel) else 0
 
 
 def node_flops(path: str, options: Options, feed: Mapping[str, Array]) -> dict[str, int]:

@@ -39,13 +39,12 @@ class Places:
 
 @dataclass(frozen=True)
 class Cut:
-    """The task space: `row_blocks` of `tiles` tiles or one less, which take turns so that half of
-    the blocks have half of the tiles, by `panel_blocks` of `panels`."""
+    """The task space: `row_blocks` of tiles, whose sizes differ by one at most and take turns so
+    that half of the blocks have half of the tiles, by `panel_blocks` of `panels`."""
 
     down: Index
     across: Index
     total: Index
-    tiles: Index
     row_blocks: Index
     panels: int
     panel_blocks: int
@@ -117,8 +116,7 @@ def make_cut(spec: WinogradSpec, facts: TargetFacts, at: Arith) -> Cut:
     if panel_blocks % 2:  # of an even number of tasks two threads get the same
         several = at.minimum(1, at.div(total, 2 * _LEAST_OF_TWO))
         row_blocks = at.add(row_blocks, at.mul(several, at.mod(row_blocks, 2)))
-    largest = at.ceil_div(total, row_blocks)
-    return Cut(down, across, total, largest, row_blocks, each_panels, panel_blocks)
+    return Cut(down, across, total, row_blocks, each_panels, panel_blocks)
 
 
 @TaskCount
